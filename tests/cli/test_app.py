@@ -330,7 +330,7 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
     assert RefreshResult.model_validate_json(done.stdout).added == 2
     assert done.stderr == b""  # no progress bar without a terminal
     assert output("index", "build", ".", home, "-g*.py", cwd=folder).startswith(
-        "0 added, 0 changed, 0 removed, 2 unchanged; 0 chunks in "
+        "0 added, 0 changed, 0 removed, 2 unchanged; 0 files read, 0 chunks added, 0 removed in "
     )
     told = IndexStatus.model_validate_json(output("index", "status", home, "-g*.py", "--json", cwd=folder))
     assert (told.built, told.files, told.location) == (True, 2, str(tmp_path / "home"))
@@ -394,7 +394,8 @@ def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: 
     done = run("index", "build", *options, cwd=folder)
     assert done.stderr == b""  # a loop is no error
     assert re.fullmatch(
-        r"3 added, 0 changed, 0 removed, 0 unchanged; \d+ chunks in \d\.\d seconds; left out: 1 binary; "
+        r"2 added, 0 changed, 0 removed, 0 unchanged; 3 files read, "
+        r"\d+ chunks added, 0 removed in \d\.\d seconds; left out: 1 binary; "
         r"1 file longer than a million bytes, indexed only up to that size\n",
         done.stdout.decode(),
     )

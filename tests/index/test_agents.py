@@ -69,7 +69,9 @@ def test_codebase_search_finds_by_meaning_with_the_named_embedder(api: str, shop
     asked = Asked(api, shop, index=home, embedder=Meaning())
     assert asked.codebase_search_result("cookie").ranking == "files"
     made = asked.index_codebase()
-    assert made.startswith(f"{shop}: 2 new, 0 changed, 0 removed, 0 unchanged, 0 left out, 2 texts embedded\n")
+    assert made.startswith(
+        f"{shop}: 2 new, 0 changed, 0 removed, 0 unchanged, 0 left out; 2 chunks added, 0 removed, 2 texts embedded\n"
+    )
     found = asked.codebase_search_result("cookie")
     assert [place.file for place in found.places] == ["src/biscuits.txt", "src/till.txt"]
     assert (found.ranking, found.notes) == ("hybrid", ())
@@ -185,7 +187,8 @@ def test_index_is_made_and_says_why_texts_were_not_embedded(shop: Path, home: Pa
     asked = sync.Workspace(shop, index=home, embedder=model)
     provider.behaviours += [FAILS] * 2
     text = asked.index_codebase()
-    assert f"2 new, 0 changed, 0 removed, 0 unchanged, 0 left out\n  2 texts not embedded: {MODEL} failed: " in text
+    assert "2 new, 0 changed, 0 removed, 0 unchanged, 0 left out; 2 chunks added, 0 removed\n" in text
+    assert f"\n  2 texts not embedded: {MODEL} failed: " in text
     assert text.endswith("Texts that were not embedded are found by words only; index_codebase tries them again.)")
     assert "  without an embedding: 2 texts; index_codebase embeds them" in asked.index_status()
     found = asked.codebase_search_result("biscuit")

@@ -29,6 +29,7 @@ from ripwrap.index import Index, Progress, PruneResult, RefreshResult
 from ripwrap.index.storage.database import read_transaction, write_transaction
 from ripwrap.index.storage.files import NAME
 from ripwrap.index.storage.schema import SCHEMA_VERSION
+from ripwrap.index.storage.sums import sum_of_blob
 from support import forks
 from support.effort import times
 from support.replacing import replace_file
@@ -416,10 +417,10 @@ def without_segments(file: Path) -> None:
     meta.write_text(json.dumps(json.loads(meta.read_text()) | {"segments": []}))
 
 
-UNUSED_CONTENTS = "INSERT INTO blob (path, digest, names) VALUES ('x', x'00', x'')"
+UNUSED_CONTENTS = "INSERT INTO blob (path, digest, names, sum) VALUES ('x', x'00', x'', x'')"
 DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
     "no contents": ("DELETE FROM blob", "rebuild"),
-    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 0, 4, 1, 1, 0, x'00', NULL)", "rebuild"),
+    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 0, 4, 1, 1, x'00', NULL)", "rebuild"),
     "names of nothing": ("INSERT INTO definition VALUES ('Jar', 99)", "rebuild"),
     "fewer chunks": ("DELETE FROM chunk WHERE id = 1", "rebuild"),
     "files of nothing": ("INSERT INTO tree VALUES (99, 'x', NULL, 0, 0, 0, NULL)", "rebuild"),
@@ -722,7 +723,17 @@ def change(root: Path, *statements: str) -> None:
     database = sqlite3.connect(root / ".ripwrap" / NAME, isolation_level=None)
     for statement in statements:
         database.execute(statement)
+    if statements == (LIE,):
+        _forge_sums(database)
     database.close()
+
+
+def _forge_sums(database: sqlite3.Connection) -> None:
+    """Write right checksums for changed chunks: they find damage, but they are no secret."""
+    chunks = "SELECT id, start, at, size, line, last, digest, symbol FROM chunk WHERE blob = ? ORDER BY id"
+    for blob, path, digest, names in database.execute("SELECT id, path, digest, names FROM blob").fetchall():
+        forged = sum_of_blob(path, digest, names, database.execute(chunks, (blob,)).fetchall())
+        database.execute("UPDATE blob SET sum = ? WHERE id = ?", (forged, blob))
 
 
 LIE = "UPDATE chunk SET symbol = 'a lie'"

@@ -36,7 +36,7 @@ def test_embedder_answer_becomes_normalised_float32_rows(answer: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ([[1, 2]], "1 vectors for 2 texts"),
+        ([[1, 2]], "1 vector for 2 texts"),
         ([[1, 2], [3]], "different lengths"),
         ([[1, 2], [3, float("nan")]], "NaN"),
         ([[1, 2], [3, float("-inf")]], "NaN or infinity"),

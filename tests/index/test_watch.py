@@ -25,6 +25,7 @@ from ripwrap import RipwrapError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.index import Index, RefreshResult
 from ripwrap.index.storage.files import NAME
+from ripwrap.index.storage.sums import sum_of_view
 from support.counting import CountingRg
 from support.git import require_git
 from support.opening import refused
@@ -164,7 +165,7 @@ async def test_file_that_becomes_unreadable_is_reported(plant: Plant, home: Path
         with refused("b.txt"):
             (root / "b.txt").chmod(0)
             done = await following(refreshes)
-        assert (counts(done), [one.reason for one in done.skipped]) == ((0, 1, 0), ["unreadable"])
+        assert (counts(done), [one.reason for one in done.skipped]) == ((0, 0, 1), ["unreadable"])
 
 
 @on_asyncio
@@ -254,7 +255,7 @@ async def test_branch_switch_without_changed_files_causes_a_refresh(
         async with aclosing(index.watch()) as refreshes:
             assert counts(await following(refreshes)) == (0, 0, 0)
             git(root, "checkout", "other")
-            assert counts(await following(refreshes)) == (1, 0, 0)
+            assert counts(await following(refreshes)) == (0, 0, 0)
             assert (await index.status()).view == "other"
             git(root, "checkout", "main")
             assert counts(await following(refreshes)) == (0, 0, 0)
@@ -276,7 +277,7 @@ async def test_branches_of_worktrees_and_subfolders_are_watched(
         async with Index(folder, location=home) as index, aclosing(index.watch()) as refreshes:
             assert counts(await following(refreshes)) == (1, 0, 0)
             git(folder, "checkout", "-b", branch)
-            assert counts(await following(refreshes)) == (1, 0, 0)
+            assert counts(await following(refreshes)) == (0, 0, 0)
             assert (await index.status()).view == branch
 
 
@@ -433,6 +434,7 @@ async def test_refresh_of_another_process_is_checked_while_watching(
         with closing(sqlite3.connect(home / NAME)) as other, other:  # another process has stored an older list of files
             other.execute("DELETE FROM tree")
             other.execute("UPDATE view SET generation = generation + 1, stamps = NULL")
+            other.execute("UPDATE view SET sum = ?", (sum_of_view(other, 1, []),))
         assert await paths(index, "alpha") == ["a.txt"]
         assert counting.listings == 2
         shutil.rmtree(home)

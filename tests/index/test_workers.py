@@ -64,7 +64,9 @@ def build(
     view, splitter = View(str(root), "main", '["--"]'), Splitter(chunker, processes, least=0)
     try:
         done = store.run(
-            lambda database: refresh(database, store.postings, view, paths, splitter, None, progress, insist=True)
+            lambda database: refresh(
+                database, store.postings, store.checks, view, paths, splitter, None, progress, insist=True
+            )
         )
     finally:
         store.close()
@@ -79,7 +81,7 @@ def content(location: Path) -> tuple[dict[str, list[tuple[object, ...]]], dict[s
         table: database.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2").fetchall()
         for table, columns in {
             "blob": "id, path, digest, trigrams, names",
-            "chunk": "id, blob, start, at, size, line, last, blank, digest, symbol",
+            "chunk": "id, blob, start, at, size, line, last, digest, symbol",
             "definition": "name, chunk",
             "tree": "path, view, blob, size, mtime_ns, ctime_ns, note",
             "view": "root, options, name, stamps",

@@ -52,6 +52,11 @@ EMPTY_CHUNK = Chunk(0, 0, 1, 1)
 """Chunk of a file without text, which is found only by its name."""
 
 
+def is_blank(text: str, chunk: Chunk) -> bool:
+    """Return True if a chunk of a text has only white space, so that it is no result."""
+    return text[chunk.start : chunk.end].isspace()
+
+
 def window_chunks(text: str) -> Iterator[Chunk]:
     """Split text into chunks, so that each line is in one chunk; empty text has no chunks.
 

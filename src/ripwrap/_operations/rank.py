@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
-from ripwrap._code.windows import EMPTY_CHUNK, Chunk, window_chunks
+from ripwrap._code.windows import EMPTY_CHUNK, Chunk, is_blank, window_chunks
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, count_rows, insert_chunks, log_remark, open_memory_database
@@ -317,7 +317,7 @@ def _pool(
     with closing(open_memory_database()) as database:
         for number, source in enumerate(sources):
             deadline.check()
-            chunks = list(window_chunks(source.text))
+            chunks = [chunk for chunk in window_chunks(source.text) if not is_blank(source.text, chunk)]
             if not chunks and names_in(query).weight(source.path):
                 chunks = [EMPTY_CHUNK]
             texts = (source.readable(source.text[chunk.start : chunk.end]) for chunk in chunks)

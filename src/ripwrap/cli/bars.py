@@ -107,6 +107,6 @@ class IndexBar(_Bar):
 
     def __call__(self, done: "Done") -> None:
         """Show how many files were read and how many texts were embedded."""
-        self._show("indexing", done.files, done.total, unit="files")
+        self._show("indexing", done.files, done.total, unit="file" if done.total == 1 else "files")
         if done.to_embed:
-            self._show("embedding", done.embedded, done.to_embed, unit="texts")
+            self._show("embedding", done.embedded, done.to_embed, unit="text" if done.to_embed == 1 else "texts")

@@ -213,7 +213,8 @@ def _cut(line: bytes) -> bytes:
 def print_refreshed(done: "RefreshResult") -> None:
     """Print in one line what a refresh of an index has changed."""
     said = f"{done.added} added, {done.changed} changed, {done.removed} removed, {done.unchanged} unchanged"
-    said += f"; {plural(done.chunks, 'chunk')} in {done.seconds:.1f} seconds"
+    said += f"; {plural(done.read, 'file')} read, {plural(done.chunks, 'chunk')} added, {done.chunks_removed} removed"
+    said += f" in {done.seconds:.1f} seconds"
     if done.embedded:
         said += f"; {plural(done.embedded, 'text')} embedded"
     said += "".join(f"; {plural(one.texts, 'text')} not embedded: {one.message}" for one in done.failed)

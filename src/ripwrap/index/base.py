@@ -388,7 +388,15 @@ class BaseIndex:
         try:
             done = self._store.run(
                 lambda database: refresh(
-                    database, self._store.postings, view, paths, self._splitter, generation, progress, insist=insist
+                    database,
+                    self._store.postings,
+                    self._store.checks,
+                    view,
+                    paths,
+                    self._splitter,
+                    generation,
+                    progress,
+                    insist=insist,
                 )
             )
         except BaseException:  # after a cancellation, the caller may never close this index
@@ -618,7 +626,9 @@ class BaseIndex:
         def find(database: "Connection") -> IndexResults | None:
             with self._store.postings.reading(database) as postings:
                 number = number_of(database, view)
-                return None if number is None else search(database, postings, view, number, query, limit, vectors)
+                if number is None:
+                    return None
+                return search(database, postings, self._store.checks, view, number, query, limit, vectors)
 
         return self._store.run(find)
 

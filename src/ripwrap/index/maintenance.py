@@ -9,11 +9,21 @@ from ripwrap._text import as_utf8, shown
 from ripwrap.errors import Hint, HintedText
 from ripwrap.index.branches import is_gone
 from ripwrap.index.models import CheckResult, EmbedderInfo, IndexedModel, IndexStatus, IndexView, PruneResult
-from ripwrap.index.storage.database import check, check_error, checkpoint, decode_text, is_damage, write_transaction
+from ripwrap.index.storage.database import (
+    DamageError,
+    check,
+    check_error,
+    checkpoint,
+    decode_text,
+    is_damage,
+    to_integer,
+    write_transaction,
+)
 from ripwrap.index.storage.engine import RebuildError
 from ripwrap.index.storage.packages import sqlite3
 from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
 from ripwrap.index.storage.store import Store
+from ripwrap.index.storage.sums import check_count
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused, sent_to
 from ripwrap.index.trigrams import Trigrams
 
@@ -35,6 +45,8 @@ def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> Index
         return store.read_only(lambda database: _status(database, store, view, embedder)) or none
     except sqlite3.Error as error:
         return none.model_copy(update={"outdated": is_damage(error), "messages": (_why_unreadable(error),)})
+    except DamageError as error:
+        return none.model_copy(update={"outdated": True, "messages": (_damaged(error),)})
 
 
 def _status(database: "Connection", store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
@@ -43,6 +55,8 @@ def _status(database: "Connection", store: Store, view: View, embedder: Embedder
     if why := store.why_untrusted(database, versions):
         return none.model_copy(update={"outdated": True, "messages": (_untrusted(why),)})
     number = number_of(database, view)
+    store.checks.check_view(database, number)
+    check_count(database)
     changed = database.execute("SELECT changed FROM view WHERE id = ?", (number,)).fetchone()
     files, chunks = database.execute(
         "SELECT count(DISTINCT tree.path), count(chunk.id) FROM tree JOIN chunk ON chunk.blob = tree.blob"
@@ -108,7 +122,10 @@ def _models(database: "Connection") -> tuple[IndexedModel, ...]:
 
 
 def _time_of(nanoseconds: int) -> datetime:
-    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
+    try:
+        return datetime.fromtimestamp(to_integer(nanoseconds) / 1e9, UTC)
+    except (OverflowError, ValueError, OSError) as error:
+        raise DamageError("the time of a change is impossible") from error
 
 
 def _why_outdated(store: Store, versions: Mapping[str, str]) -> Iterator[HintedText]:
@@ -159,6 +176,8 @@ def check_index(store: Store, view: View) -> tuple[CheckResult, Remedy]:
         found = store.read_only(lambda database: _check_database(database, store, view))
     except sqlite3.Error as error:
         return _unsound(f"{error}", _why_unreadable(error)), "rebuild" if is_damage(error) else "refresh"
+    except DamageError as error:
+        return _unsound(f"{error}", _damaged(error)), "rebuild"
     if found is None:
         return _result("ok", (0, 0, 0, 0, 0), (NO_INDEX,), ok=True), "refresh"
     return found
@@ -168,6 +187,10 @@ def _why_unreadable(error: "sqlite3.Error") -> HintedText:
     if is_damage(error):
         return HintedText(f"The index is damaged ({error}); ", _REBUILD)
     return HintedText(f"The index cannot be read: {error}. If the error persists, ", _REBUILD)
+
+
+def _damaged(error: Exception) -> HintedText:
+    return HintedText(f"The index is damaged ({error}); ", _REBUILD)
 
 
 def _why_unsearchable(error: Exception) -> str:
@@ -205,7 +228,7 @@ def _result(
 
 
 def _check_database(database: "Connection", store: Store, view: View) -> tuple[CheckResult, Remedy]:
-    checked = "\n".join(row for (row,) in database.execute("PRAGMA quick_check(5)"))
+    checked = "\n".join(row for (row,) in database.execute("PRAGMA integrity_check(5)"))
     if checked != "ok":
         return _unsound(checked, HintedText("The database file of the index is damaged; ", _REBUILD)), "rebuild"
     versions = versions_of(database)
@@ -215,7 +238,7 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
         int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - constants
         for table in ("tree", "blob", "chunk", f"({_UNUSED_BLOBS})")
     )
-    wrong = [message for statement, message in _RULES if database.execute(statement).fetchone()[0]]
+    store.checks.check_everything(database)
     indexed, failure = store.postings.check(database)
     unsearchable = [] if failure is None else [_why_unsearchable(failure)]
     wrong_size = [_WRONG_SIZE_MESSAGE] if database.execute(f"SELECT count(*) {_WRONG_SIZE}").fetchone()[0] else []
@@ -228,12 +251,10 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
     if counts[3]:
         notes.append(HintedText(f"File contents that are no longer used: {counts[3]}; ", _PRUNE, " removes them."))
     files, blobs, chunks, orphans = counts
-    problems = (*(wrong or unsearchable), *wrong_size)
+    problems = (*unsearchable, *wrong_size)
     result = _result(checked, (files, blobs, chunks, indexed, orphans), (*problems, *notes), ok=not problems)
     about = {"chunker": versions.get("chunker", ""), "views": views, "models": _models(database)}
     result = result.model_copy(update=about)
-    if wrong:
-        return result, "rebuild"
     if failure is not None and not isinstance(failure, RebuildError):
         return result, ""
     return result, "prune" if wrong_size else "refresh"
@@ -256,28 +277,6 @@ _REBUILD = HintedText(
     "rebuild the index with ",
     Hint("rebuild", True, kind="call", target="refresh"),
     ", which also discards the embeddings.",
-)
-_RULES = (
-    (
-        "SELECT count(*) FROM tree WHERE blob IS NOT NULL AND blob NOT IN (SELECT id FROM blob)",
-        HintedText("Some files have no content in the index; ", _REBUILD),
-    ),
-    (
-        "SELECT count(*) FROM chunk WHERE blob NOT IN (SELECT id FROM blob)",
-        HintedText("Some chunks in the index belong to no file; ", _REBUILD),
-    ),
-    (
-        "SELECT count(*) FROM definition WHERE chunk NOT IN (SELECT id FROM chunk)",
-        HintedText("Some names in the index belong to no chunk; ", _REBUILD),
-    ),
-    (
-        "SELECT (SELECT count(*) FROM chunk) <> (SELECT sum(documents) FROM postings)",
-        HintedText("Full-text search and the database have different numbers of chunks; ", _REBUILD),
-    ),
-    (
-        "SELECT count(*) FROM tree WHERE view NOT IN (SELECT id FROM view)",
-        HintedText("Some files in the index belong to no view; ", _REBUILD),
-    ),
 )
 
 

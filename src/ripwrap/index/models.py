@@ -81,16 +81,23 @@ class EmbeddingFailure(Model, frozen=True):
 class RefreshResult(Model, frozen=True):
     """Result of a refresh.
 
+    The files are compared with the last refresh of the same branch. The first refresh of a branch compares them with
+    the branch that was refreshed last, so a new branch with one changed file has one changed file. Files that are left
+    out of the index, because they are binary or unreadable, are only in `skipped`.
+
     Attributes:
-        added: Number of new files, including skipped files.
-        changed: Number of files whose content has changed, or that have become readable or unreadable.
-        removed: Number of files that were deleted, or that are ignored now.
+        added: Number of files that were not indexed before.
+        changed: Number of files whose content has changed.
+        removed: Number of files that are no longer indexed, because they were deleted, are ignored now, or have become
+            binary or unreadable.
         unchanged: Number of files whose content has not changed.
         skipped: Files that are left out of the index, by reason. A refresh reads a binary file again only after the
             file has changed. Each refresh tries to read an unreadable file.
         cut: Number of files of which only the first million bytes are indexed.
         chunks: Number of chunks (parts of files) written. Content that the index already has, e.g. from another branch,
             is not written again.
+        read: Number of files read. A file is read if its size or times differ from the last refresh.
+        chunks_removed: Number of chunks removed, because no branch in the index has them any more.
         seconds: Duration in seconds, from the listing of the files to the last text that was embedded.
         embedded: Number of texts embedded. Chunks with equal text count once.
         failed: Texts that could not be embedded, by reason.
@@ -104,6 +111,8 @@ class RefreshResult(Model, frozen=True):
     cut: int
     chunks: int
     seconds: float
+    read: int = 0
+    chunks_removed: int = 0
     embedded: int = 0
     failed: tuple[EmbeddingFailure, ...] = ()
 

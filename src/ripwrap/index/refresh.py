@@ -12,13 +12,14 @@ index ranks results in the same way as a new index with the same views; see `sto
 import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._text import shown
+from ripwrap.errors import RipwrapError
 from ripwrap.index.file_state import Stamp, Stamps, read_file, read_stamps, why_unreadable
 from ripwrap.index.models import Progress, RefreshResult, Skipped, SkipReason
 from ripwrap.index.splitting import SplitFile, SplitRequest
@@ -32,6 +33,7 @@ from ripwrap.index.storage.database import (
 )
 from ripwrap.index.storage.packages import sqlite3
 from ripwrap.index.storage.postings import Postings, PostingsReader, PostingsWriter
+from ripwrap.index.storage.sums import RowChecks
 from ripwrap.index.storage.tables import (
     Row,
     View,
@@ -45,7 +47,7 @@ from ripwrap.index.storage.tables import (
     remove_unused,
     rows_of,
     rows_of_latest_view,
-    set_stamps_digest,
+    set_digests,
     stamps_digest_of,
 )
 from ripwrap.index.workers import SizedRequest, Splitter
@@ -62,28 +64,43 @@ _PATH, _STAMP = attrgetter("path"), itemgetter(slice(3, None))  # path and stamp
 
 @dataclass(slots=True)
 class _Counts:
-    """Counts of a refresh, and the files that it found to be changed or unreadable.
+    """Counts of a refresh, and the files that it found to be unreadable.
+
+    A file whose content is not in the index, because it is binary or unreadable, is neither new nor changed.
 
     Attributes:
-        added: Number of new files.
-        changed: Number of files whose content has changed, or that have become readable or unreadable.
+        added: Number of files that were not indexed before.
+        changed: Number of indexed files whose content has changed.
+        removed: Number of files that are no longer indexed.
+        read: Number of files read.
         chunks: Number of chunks written.
+        chunks_removed: Number of chunks deleted.
         unreadable: Map from the path of each unreadable file to the reason why it cannot be read.
-        touched: Paths of new and changed files.
         released: Ids of the stored contents that files had before the refresh, and no longer have.
     """
 
     added: int = 0
     changed: int = 0
+    removed: int = 0
+    read: int = 0
     chunks: int = 0
+    chunks_removed: int = 0
     unreadable: dict[str, str] = field(default_factory=dict[str, str])
-    touched: set[str] = field(default_factory=set[str])
     released: set[int] = field(default_factory=set[int])
+
+    def compare(self, before: Row | None, now: Row | None) -> None:
+        """Count the difference between two states of a file; `None` is a file that is not listed."""
+        was, has = before is not None and before.blob is not None, now is not None and now.blob is not None
+        self.added += has and not was
+        self.removed += was and not has
+        if before is not None and now is not None and was and has:
+            self.changed += (before.blob, before.note) != (now.blob, now.note)
 
 
 def refresh(
     database: "Connection",
     postings: Postings,
+    checks: RowChecks,
     view: View,
     paths: Sequence[str],
     splitter: Splitter,
@@ -97,6 +114,7 @@ def refresh(
     Args:
         database: The index.
         postings: Full-text search of the index.
+        checks: Checksums of rows that were compared.
         view: View to update.
         paths: Files of the view, relative to its root.
         splitter: Object that reads files, and splits them into chunks.
@@ -123,11 +141,13 @@ def refresh(
         if generation != expected and not insist:
             return None
         unchanged = stamps_digest_of(database, number) == found.digest()
+        if unchanged:
+            checks.check_view(database, number)
         notes = notes_of(database, number) if unchanged else []
         known = {} if unchanged else rows_of(database, number)
     if unchanged:
         _tidy(database, postings, reader, counts)
-        return _make_result(len(found.paths), notes, counts, 0), generation
+        return _make_result(len(found.paths), notes, counts), generation
     stamps = found.by_path()
     differing, gone = _find_differences(view, known, stamps, counts, outdated=generation != expected)
     if differing or gone or generation is None:
@@ -148,9 +168,13 @@ def refresh(
             read_only = code_of(error) == READONLY and generation is not None and not gone
             if not (read_only and _have_same_content(database, view, differing, known)):
                 raise
+        except RipwrapError:  # perhaps the disk is full, and the log has rows of the transaction
+            with suppress(sqlite3.Error):
+                checkpoint(database)
+            raise
     _tidy(database, postings, reader, counts)
     notes = [(row.path, row.note) for row in known.values() if row.note is not None]
-    return _make_result(len(known), notes, counts, len(gone)), generation
+    return _make_result(len(known), notes, counts), generation
 
 
 def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
@@ -206,7 +230,12 @@ def _write_differences(
     counts: _Counts,
     progress: Callable[[Progress], object] | None,
 ) -> None:
-    """Write new, changed and deleted files to the index, and update the rows in `known`."""
+    """Write new, changed and deleted files to the index, and update the rows in `known`.
+
+    The files of a new view are compared with the files of the view that changed last, for example of the branch that
+    was checked out before.
+    """
+    is_new = generation_of(database, view) is None
     previous_rows = rows_of_latest_view(database, view)
     number = mark_changed(database, view)
     # A file with the same stamp as on the previous branch is the same file.
@@ -222,20 +251,25 @@ def _write_differences(
                 progress(Progress(files=done, total=len(differing), chunks=counts.chunks))
             check()
             old = known.get(path)
+            before = previous_rows.pop(path, None) if is_new else old
             row = same[path] if path in same else _index_file(database, postings, path, next(files), counts)
+            counts.compare(before, row)
             _write_row(database, number, path, old, row, counts)
             if row is not None:
                 known[path] = row
             elif old is not None:
                 del known[path]
     for path in gone:
+        counts.compare(known[path], None)
         _write_row(database, number, path, known.pop(path), None, counts)
+    for row in previous_rows.values() if is_new else ():
+        counts.compare(row, None)
     for blob in sorted(counts.released):
         check()
-        remove_unused(database, blob)
+        counts.chunks_removed += remove_unused(database, blob)
     # A row that must be checked again has a stamp that no file has, so the next refresh computes a different digest.
     rows = sorted(known.values(), key=_PATH)
-    set_stamps_digest(database, number, Stamps.of([*map(_PATH, rows)], map(_STAMP, rows)).digest())
+    set_digests(database, number, Stamps.of([*map(_PATH, rows)], map(_STAMP, rows)).digest(), rows)
     if progress is not None:
         progress(Progress(files=len(differing), total=len(differing), chunks=counts.chunks))
 
@@ -249,6 +283,7 @@ def _index_file(
     """
     if found.note == "gone":
         return None
+    counts.read += 1
     if found.note == "unreadable":
         counts.unreadable[path] = found.why
     blob: int | None = None
@@ -280,7 +315,7 @@ def _has_same_content(database: "Connection", view: View, path: str, row: Row | 
 def _write_row(
     database: "Connection", number: int, path: str, old: Row | None, row: Row | None, counts: _Counts
 ) -> None:
-    """Write the row of a file, or delete it if `row` is `None`; count the change."""
+    """Write the row of a file, or delete it if `row` is `None`; note the content that the file no longer has."""
     if row is None:
         database.execute("DELETE FROM tree WHERE view = ? AND path = ?", (number, encode_text(path)))
     else:
@@ -289,24 +324,17 @@ def _write_row(
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (number, encode_text(path), *row[1:]),
         )
-        if old is None:
-            counts.added += 1
-            counts.touched.add(path)
-        elif (old.blob, old.note) != (row.blob, row.note):
-            counts.changed += 1
-            counts.touched.add(path)
     if old is not None and old.blob is not None and (row is None or row.blob != old.blob):
         counts.released.add(old.blob)
 
 
-def _make_result(files: int, notes: Sequence[tuple[str, str]], counts: _Counts, gone: int) -> RefreshResult:
+def _make_result(files: int, notes: Sequence[tuple[str, str]], counts: _Counts) -> RefreshResult:
     """Return the result of a refresh, and log the unreadable files.
 
     Args:
         files: Number of files in the view.
         notes: Path and note of each file that is `'binary'`, `'unreadable'` or `'cut'`; see `Row`.
         counts: Counts of the refresh.
-        gone: Number of files that are gone.
     """
     for path, why in sorted(counts.unreadable.items()):
         _LOGGER.warning("could not read %s: %s", shown(path), why)
@@ -315,12 +343,14 @@ def _make_result(files: int, notes: Sequence[tuple[str, str]], counts: _Counts, 
     return RefreshResult(
         added=counts.added,
         changed=counts.changed,
-        removed=gone,
-        unchanged=files - len(counts.touched),
+        removed=counts.removed,
+        unchanged=files - sum(note != "cut" for _, note in notes) - counts.added - counts.changed,
+        read=counts.read,
         skipped=tuple(
             Skipped(reason=reason, files=len(paths), example=min(paths)) for reason, paths in left_out if paths
         ),
         cut=sum(note == "cut" for _, note in notes),
         chunks=counts.chunks,
+        chunks_removed=counts.chunks_removed,
         seconds=0.0,
     )

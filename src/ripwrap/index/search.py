@@ -13,8 +13,9 @@ from ripwrap._ranking.scoring import POOL_SIZE, ChunkCandidate, RankedCandidate,
 from ripwrap._ranking.word_query import WordQuery
 from ripwrap.index.file_state import ChunkSpan, IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
-from ripwrap.index.storage.database import check, decode_text
+from ripwrap.index.storage.database import DamageError, check, decode_text
 from ripwrap.index.storage.postings import PostingsReader, WordMatches
+from ripwrap.index.storage.sums import RowChecks, names_of
 from ripwrap.index.storage.tables import View, indexed_file
 from ripwrap.results import RankedChunk
 
@@ -42,6 +43,7 @@ _SELECT_CANDIDATES = (
     f" blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns{_IN_VIEW}"
 )
 
+_SELECT_FIRST = "SELECT blob, min(id) FROM chunk WHERE blob IN ({}) GROUP BY blob"
 _SELECT_EMPTY = (
     "SELECT blob.id, blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns FROM blob"
     " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id"
@@ -81,6 +83,7 @@ class IndexResults:
 def search(
     database: "Connection",
     postings: PostingsReader,
+    checks: RowChecks,
     view: View,
     number: int,
     query: WordQuery,
@@ -92,6 +95,7 @@ def search(
     Args:
         database: The index, in a transaction.
         postings: Reader of the full-text search of the index.
+        checks: Checksums of rows that were compared.
         view: View to search.
         number: Id of the view in the tables.
         query: Parsed query.
@@ -99,6 +103,7 @@ def search(
         vectors: Search by embeddings, or the reason why it is not available; `None` without an embedder.
     """
     log_remark(query)
+    checks.check_view(database, number)
     similar = vectors.search(database, number) if vectors is not None and vectors.search is not None else None
     weight, unavailable, incomplete = 0.0, "", ""
     if vectors is not None and similar is not None:
@@ -108,12 +113,13 @@ def search(
     match = postings.match(query.words)
     defined = _find_definitions(database, query.symbols)
     named = _find_named(database, number, query)
-    words = [
-        *_named_pool(database, match, named),
-        *(_word_pool(database, match, number, defined) if weight < 1 else ()),
-    ]
+    words = _named_pool(database, match, named)
+    if weight < 1:
+        words += _word_pool(database, checks, match, number, defined)
     worths = word_worths(query.words, match.having, match.total)
     files: dict[int, IndexedFile] = {}
+    checks.check_chunks(database, {row for row, _ in (*words, *(similar or ()))} | defined.keys())
+    _check_names(database, query.symbols, {row for row, _ in words}, defined)
     chunks = _read_candidates(
         database, view, number, defined, files, dict(words), dict((similar or ()) if weight else ())
     )
@@ -124,7 +130,9 @@ def search(
     return IndexResults(results, changed, similar is not None, unavailable, incomplete)
 
 
-def _word_pool(database: "Connection", match: WordMatches, view: int, defined: Collection[int]) -> Pool:
+def _word_pool(
+    database: "Connection", checks: RowChecks, match: WordMatches, view: int, defined: Mapping[int, Container[str]]
+) -> Pool:
     """Return ids and BM25 of chunks of a view: the chunks with the highest BM25, then some chunks of `defined`.
 
     `defined` has the ids of the chunks that define a symbol of the query. Up to `POOL_SIZE` of them are added, if they
@@ -134,6 +142,7 @@ def _word_pool(database: "Connection", match: WordMatches, view: int, defined: C
     """
 
     def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
+        checks.check_chunks(database, rows)
         return _keep_in_view(database, view, rows)
 
     pool = best_rows(match.best, locate)
@@ -161,11 +170,10 @@ def _find_named(database: "Connection", view: int, query: WordQuery) -> list[int
     return [blob for _, _, blob in sorted(found)[:POOL_SIZE]]
 
 
-def _named_pool(database: "Connection", match: WordMatches, named: Collection[int]) -> Pool:
+def _named_pool(database: "Connection", match: WordMatches, named: Collection[int]) -> list[tuple[int, float]]:
     """Return the ids and BM25 of the chunks of some contents; BM25 is 0 if a chunk has no word of the query."""
     scores = dict(match.of_blobs(named))
-    statement = "SELECT min(id) FROM chunk WHERE blob IN ({}) GROUP BY blob"
-    first = {row: 0.0 for (row,) in _select(database, statement, list(named))}
+    first = {row: 0.0 for _, row in _select(database, _SELECT_FIRST, list(named))}
     return list((first | scores).items())
 
 
@@ -175,6 +183,34 @@ def _find_definitions(database: "Connection", symbols: Collection[str]) -> dict[
     for row, name in _select(database, "SELECT chunk, name FROM definition WHERE name IN ({})", list(symbols)):
         found.setdefault(row, set()).add(name)
     return found
+
+
+def _check_names(
+    database: "Connection", symbols: Collection[str], rows: Collection[int], defined: Mapping[int, Container[str]]
+) -> None:
+    """Compare the rows of the table `definition` with the names that the contents of some chunks define.
+
+    The checksums of these contents were compared before.
+
+    Raises:
+        DamageError: A row is missing or wrong.
+    """
+    if not symbols:
+        return
+    statement = (
+        "SELECT DISTINCT blob.id, blob.names FROM chunk JOIN blob ON blob.id = chunk.blob WHERE chunk.id IN ({})"
+    )
+    names = {blob: names_of(stored) for blob, stored in _select(database, statement, [*{*rows, *defined}])}
+    first: dict[int, int] = dict(_select(database, _SELECT_FIRST, list(names)))
+    right = {
+        (first[blob] + place, name)
+        for blob, some in names.items()
+        for place, of_chunk in enumerate(some)
+        for name in of_chunk
+        if name in symbols
+    }
+    if right != {(row, name) for row, some in defined.items() for name in symbols if name in some}:
+        raise DamageError("the names that files define are incomplete")
 
 
 def _select(database: "Connection", statement: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ripwrap._code.windows import Chunk
+from ripwrap._code.windows import Chunk, is_blank
 from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import SourceText
 from ripwrap._ranking.word_query import MAX_WORD_CHARS, fts_text
@@ -18,7 +18,6 @@ from ripwrap._text import raw_bytes, text_of
 from ripwrap.index.file_state import ChunkSpan, Stamp, read_file
 
 _DIGEST_BYTES = 16
-_BLANKS = " \t\n\v\f\r"
 _UNKNOWN_STAMP = (-1, 0, 0)  # a stamp that no file has, so that the next refresh reads the file again
 
 TOKENIZER = "words, english stemmer 1"
@@ -32,7 +31,7 @@ class Chunker:
     Attributes:
         version: Name and version; an index that was made with another version is rebuilt.
         chunks_of: Function that takes the path and text of a file, and returns its chunks. The chunks cover all of the
-            text, are in the order of their beginnings, and may overlap.
+            text, are in the order of their beginnings, and may overlap. Chunks of blank lines are not indexed.
         close: Function that frees resources; `chunks_of` may be called again afterwards.
     """
 
@@ -45,8 +44,7 @@ class ChunkPosition(NamedTuple):
     """Position of a chunk in its file.
 
     `start`, `at` and `size` are explained in `ChunkSpan`. `line` and `last` are the numbers of the first and last line.
-    `blank` is true if the chunk has only white space, so that it needs no embedding. `symbol` is the name of the
-    definition that contains the chunk; `None` if it is not known.
+    `symbol` is the name of the definition that contains the chunk; `None` if it is not known.
     """
 
     start: int
@@ -54,7 +52,6 @@ class ChunkPosition(NamedTuple):
     size: int
     line: int
     last: int
-    blank: bool
     symbol: str | None
 
 
@@ -132,11 +129,12 @@ def split_file(root: str, request: SplitRequest, *, follow: bool, chunker: Chunk
 
 
 def _split(source: SourceText, chunker: Chunker) -> SplitText:
-    chunks = list(chunker.chunks_of(source.path, source.text))
+    every = chunker.chunks_of(source.path, source.text)
+    chunks = [chunk for chunk in every if not is_blank(source.text, chunk)]
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
     positions = [
-        ChunkPosition(*span, chunk.start_line, chunk.end_line, not text.strip(_BLANKS), chunk.symbol)
-        for chunk, span, text in zip(chunks, _spans(source, chunks), texts, strict=True)
+        ChunkPosition(*span, chunk.start_line, chunk.end_line, chunk.symbol)
+        for chunk, span in zip(chunks, _spans(source, chunks), strict=True)
     ]
     words = [words_of(text if source.exact else text_of(raw_bytes(text))) for text in texts]
     return SplitText(

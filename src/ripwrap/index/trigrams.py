@@ -31,9 +31,10 @@ from ripwrap._ripgrep.literals import AllOf, Required, fold
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
 from ripwrap.index.file_state import is_replaced, read_file
-from ripwrap.index.storage.database import check, decode_text, read_transaction, write_transaction
+from ripwrap.index.storage.database import DamageError, check, decode_text, read_transaction, write_transaction
 from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors
 from ripwrap.index.storage.packages import tantivy
+from ripwrap.index.storage.postings import is_folder
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, number_of
 
@@ -55,9 +56,9 @@ _ATTEMPTS = 3
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
 """Literal of a search whose result is not used: a search for any literal first indexes the new contents of a view."""
-_INDEXED, _NEVER = 1, 0
-"""Values of the column `trigrams`: the content has a document, or never gets a document. NULL means that the content
-has not been read yet.
+_INDEXED, _NEVER = 1, -1
+"""Factors of the id in the column `trigrams`: the content has a document, or never gets a document. NULL means that the
+content has not been read yet. The id is in the value, so that damaged values are found.
 """
 
 _SELECT_MISSING = (
@@ -69,7 +70,7 @@ _SELECT_UNSURE = (
     " SELECT tree.path FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = :view"
     " WHERE blob.trigrams IS NULL UNION"
     " SELECT tree.path FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = :view"
-    " WHERE blob.trigrams = 0"
+    " WHERE blob.trigrams < 0"
 )
 _SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND blob IN ({})"
 
@@ -163,12 +164,14 @@ class Trigrams:
     def _find(self, database: "Connection", view: View, required: Required | None) -> FoundFiles | None:
         if required is None:
             with read_transaction(database):
+                self._store.checks.check_view(database, number_of(database, view))
                 return _all_files(database, view)
         for _ in range(_ATTEMPTS):
             try:
                 if not self._store.is_read_only:
                     self._update(database, view)
                 with self._reading(database) as searcher:
+                    self._store.checks.check_view(database, number_of(database, view))
                     return _found_files(database, view, searcher, required)
             except RebuildError as error:
                 if self._store.is_read_only:
@@ -217,14 +220,14 @@ class Trigrams:
             if engine is not None and writer is not None:
                 engine.abandon(writer)
             raise
-        database.executemany("UPDATE blob SET trigrams = ? WHERE id = ?", marks)
+        database.executemany("UPDATE blob SET trigrams = ? * id WHERE id = ?", marks)
         _change_count(database, sum(value == _INDEXED for value, _ in marks))
 
     def _engine_to_write(self, database: "Connection") -> EngineFolder:
         """Return tantivy's directory of trigrams, or a new one if it is missing or has too many unused documents."""
         state = _state_of(database)
         if state is not None:
-            (used,) = database.execute("SELECT count(*) FROM blob WHERE trigrams = ?", (_INDEXED,)).fetchone()
+            (used,) = database.execute("SELECT count(*) FROM blob WHERE trigrams > 0").fetchone()
             if state.documents - used < max(_MIN_WASTE, used):
                 return self._engine(state.folder)
             _forget(database)
@@ -271,7 +274,7 @@ class Trigrams:
             if state is None:
                 return
             engine = self._engine(state.folder)
-            used = {blob for (blob,) in database.execute("SELECT id FROM blob WHERE trigrams = ?", (_INDEXED,))}
+            used = {blob for (blob,) in database.execute("SELECT id FROM blob WHERE trigrams > 0")}
             unused = _every_blob(engine) - used
             if not unused:
                 return
@@ -309,6 +312,12 @@ class Trigrams:
 
 def _state_of(database: "Connection") -> TrigramState | None:
     row = database.execute("SELECT folder, state, documents FROM trigrams").fetchone()
+    if row is None:
+        lost = database.execute("SELECT 1 FROM blob WHERE trigrams > 0 LIMIT 1").fetchone() is not None
+    else:
+        lost = not (is_folder(row[0]) and isinstance(row[2], int))
+    if lost:
+        raise DamageError("the row about its trigrams is damaged")
     return None if row is None else TrigramState(*row)
 
 

@@ -13,12 +13,14 @@ class IndexedRoot(Model, frozen=True):
 
     Attributes:
         root: Path of the root.
-        added: Number of new files.
+        added: Number of files that were not indexed before.
         changed: Number of files with changed content.
-        removed: Number of files that were deleted, or that are ignored now.
+        removed: Number of files that are no longer indexed.
         unchanged: Number of files that did not change.
         skipped: Number of files that are left out because they are binary or cannot be read.
         chunks: Number of chunks (parts of files) that were written to the index.
+        read: Number of files that were read.
+        chunks_removed: Number of chunks that were removed from the index.
         seconds: Duration in seconds.
         pruned: Names of deleted branches whose content was removed from the index.
         embedded: Number of texts that were embedded; equal chunks are one text.
@@ -34,6 +36,8 @@ class IndexedRoot(Model, frozen=True):
     chunks: int
     seconds: float
     pruned: tuple[str, ...]
+    read: int = 0
+    chunks_removed: int = 0
     embedded: int = 0
     failed: tuple[str, ...] = ()
 
@@ -54,7 +58,8 @@ class IndexCodebaseResult(ToolResult, frozen=True):
             files = f"{one.added} new, {one.changed} changed, {one.removed} removed, {one.unchanged} unchanged"
             gone = f"; removed branches that are gone: {', '.join(map(shown, one.pruned))}" if one.pruned else ""
             embedded = f", {plural(one.embedded, 'text')} embedded" if one.embedded else ""
-            yield f"{shown_path(one.root)}: {files}, {one.skipped} left out{embedded}{gone}"
+            chunks = f"{plural(one.chunks, 'chunk')} added, {one.chunks_removed} removed"
+            yield f"{shown_path(one.root)}: {files}, {one.skipped} left out; {chunks}{embedded}{gone}"
             yield from (f"  {shown(why)}" for why in one.failed)
 
 
@@ -129,7 +134,7 @@ class IndexStatusResult(ToolResult, frozen=True):
 def _indexed(one: RootStatus) -> str:
     changed = f", changed {one.changed_at:%Y-%m-%d %H:%M:%S} UTC" if one.changed_at else ""
     model = f", model {shown(one.model)}" if one.model else ""
-    return f"{one.files} files, {one.chunks} chunks, {one.bytes} bytes{model}{changed}"
+    return f"{plural(one.files, 'file')}, {plural(one.chunks, 'chunk')}, {one.bytes} bytes{model}{changed}"
 
 
 class RootHealth(Model, frozen=True):
@@ -167,5 +172,5 @@ class IndexHealthResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         for one in self.roots:
-            yield f"{shown_path(one.root)}: {'sound' if one.ok else 'NOT sound'}, {one.chunks} chunks"
+            yield f"{shown_path(one.root)}: {'sound' if one.ok else 'NOT sound'}, {plural(one.chunks, 'chunk')}"
             yield from (f"  {shown(message)}" for message in one.messages)

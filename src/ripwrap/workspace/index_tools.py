@@ -26,6 +26,7 @@ from ripwrap.index.maintenance import Remedy, check_index, prune_views
 from ripwrap.index.models import CheckResult, IndexStatus, RefreshResult
 from ripwrap.index.models import Progress as Done
 from ripwrap.index.search import IndexResults
+from ripwrap.index.storage.database import DamageError
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.options import StrPath
 from ripwrap.places.candidates import Candidates
@@ -110,7 +111,7 @@ class _RootIndex(BaseIndex):
             found = database.execute("SELECT 1 FROM view WHERE root = ? AND options = ? LIMIT 1", view.key[:2])
             return found.fetchone() is not None and versions_of(database) == self._store.versions
 
-        with suppress(sqlite3.Error):  # treat a damaged index as one that was not built
+        with suppress(sqlite3.Error, DamageError):  # treat a damaged index as one that was not built
             return bool(self._store.read_only(built))
         return False
 
@@ -279,9 +280,9 @@ class Indexes:
             failed = tuple(f"{plural(one.texts, 'text')} not embedded: {one.message}" for one in made.failed)
             about = made.model_dump(include=same)
             roots.append(IndexedRoot(root=as_utf8(root), skipped=skipped, pruned=pruned, failed=failed, **about))
-        differing = sum(root.added + root.changed + root.removed for root in roots)
+        read = sum(root.read for root in roots)
         seconds = sum(root.seconds for root in roots)
-        message = f"The index is up to date: {plural(differing, 'file')} changed, in {seconds:.1f} seconds."
+        message = f"The index is up to date: {plural(read, 'file')} read in {seconds:.1f} seconds."
         if any(root.failed for root in roots):
             message += " Texts that were not embedded are found by words only; index_codebase tries them again."
         return IndexCodebaseResult(**self._common(message), roots=tuple(roots))
@@ -315,7 +316,10 @@ class Indexes:
             roots.append(RootHealth(root=as_utf8(root), messages=messages, **about))
             if not told.ok:
                 needs_rebuild = needs_rebuild or remedy in ("rebuild", "refresh")
-        message = "Nothing is wrong." if all(root.ok for root in roots) else "The messages say what to do."
+        message = "The messages say what to do."
+        if all(root.ok for root in roots):
+            noted = any(root.messages for root in roots)
+            message = "Nothing is damaged. The messages say what can be improved." if noted else "Nothing is wrong."
         if needs_rebuild:
             message = "index_codebase rebuilds damaged indexes."
         return IndexHealthResult(**self._common(message), roots=tuple(roots))

@@ -245,7 +245,8 @@ class HybridSearch:
         self._rejected |= failures.rejected
         told = failures.results(stopped, len(wanted) - done.embedded - failures.count)
         for one in told:
-            _LOGGER.warning("%d texts have no embedding yet: %s", one.texts, one.message)
+            have = "has" if one.texts == 1 else "have"
+            _LOGGER.warning("%s %s no embedding yet: %s", plural(one.texts, "text"), have, one.message)
         return Outcome(done.embedded, told)
 
     async def _embed_chunks(

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ripwrap._concurrency import replace_file
+from ripwrap._text import plural
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 Halves: TypeAlias = npt.NDArray[np.float16]
@@ -60,7 +61,7 @@ def to_matrix(rows: object, count: int) -> Matrix:
     if found.dtype.kind not in "fiu" or found.ndim != 2:
         raise ValueError("data that is not a list of vectors of numbers" if count else "vectors for 0 texts")
     if found.shape[0] != count:
-        raise ValueError(f"{found.shape[0]} vectors for {count} texts")
+        raise ValueError(f"{plural(found.shape[0], 'vector')} for {plural(count, 'text')}")
     if not 0 < found.shape[1] <= _MAX_DIMENSION:
         raise ValueError(f"vectors of {found.shape[1]} numbers (allowed: 1 to {_MAX_DIMENSION})")
     if not np.isfinite(found).all():

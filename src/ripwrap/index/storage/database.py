@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap.index.storage.packages import sqlite3
@@ -26,6 +26,10 @@ INTERRUPT: int = 9
 CORRUPT: int = 11
 FULL: int = 13
 CANNOT_OPEN: int = 14
+TOO_BIG: int = 18
+CONSTRAINT: int = 19
+MISMATCH: int = 20
+FORMAT: int = 24
 NOT_A_DATABASE: int = 26
 """Result codes of SQLite: https://sqlite.org/rescode.html."""
 
@@ -37,7 +41,18 @@ WRITE_LOCK_TIMEOUT = 300.0  # seconds to wait for another writer
 _INSTRUCTIONS_PER_CHECK = 20_000
 """Number of instructions of SQLite's virtual machine between two checks for cancellation: a few milliseconds."""
 
-_MISSING_TABLE_ERRORS = ("no such table", "no such column")
+_DAMAGE_CODES = (CORRUPT, NOT_A_DATABASE, TOO_BIG, CONSTRAINT, MISMATCH, FORMAT)
+_SHORT_READ = 522
+"""Extended result code of SQLite for a file that is shorter than its header says."""
+_DAMAGE_MESSAGES = (
+    "no such table",
+    "no such column",
+    "no such index",
+    "Could not decode to UTF-8",
+    "unsupported file format",
+    "integer overflow",
+)
+"""Beginnings of the messages of errors without a code of their own, which a sound index never causes."""
 _SQLITE_MAGIC = b"SQLite format 3\0"
 
 
@@ -83,11 +98,15 @@ def code_of(error: "sqlite3.Error") -> int:
     return getattr(error, "sqlite_errorcode", 1) & 0xFF
 
 
+class DamageError(Exception):
+    """Error for a database whose rows are damaged; the message says which rows."""
+
+
 def is_damage(error: "sqlite3.Error") -> bool:
     """Return True if an error means that the database is damaged, or that tables or columns are missing."""
-    if code_of(error) in (CORRUPT, NOT_A_DATABASE):
+    if code_of(error) in _DAMAGE_CODES or getattr(error, "sqlite_errorcode", 0) == _SHORT_READ:
         return True
-    return isinstance(error, sqlite3.OperationalError) and str(error).startswith(_MISSING_TABLE_ERRORS)
+    return isinstance(error, sqlite3.OperationalError) and str(error).startswith(_DAMAGE_MESSAGES)
 
 
 def check() -> None:
@@ -235,3 +254,33 @@ def encode_text(text: str) -> str | bytes:
 def decode_text(value: str | bytes) -> str:
     """Return a text or path that the database has stored; bytes that are not UTF-8 become lone surrogates."""
     return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
+
+
+def is_text(value: object) -> TypeGuard[str | bytes]:
+    """Return True if a stored value has a type that `encode_text()` returns."""
+    return isinstance(value, (str, bytes))
+
+
+def to_integer(value: object) -> int:
+    """Return a stored number.
+
+    Raises:
+        DamageError: The value is not an integer.
+    """
+    if not isinstance(value, int):
+        raise DamageError("a number has another type")
+    return value
+
+
+def last_id(database: "Connection", table: str) -> int:
+    """Return the highest id that a row of a table ever had; 0 if it had no row.
+
+    Raises:
+        DamageError: The number is lower than an id in the table.
+    """
+    statement = f"SELECT (SELECT seq FROM sqlite_sequence WHERE name = ?), (SELECT max(id) FROM {table})"  # noqa: S608
+    last, highest = database.execute(statement, (table,)).fetchone()
+    found = 0 if last is None else to_integer(last)
+    if found < (highest or 0):
+        raise DamageError("the last id of a table is wrong")
+    return found

@@ -207,10 +207,19 @@ class EngineFolder:
             return writer
 
     def abandon(self, writer: "IndexWriter") -> None:
-        """Discard all documents since the last commit, and close the writer, which releases tantivy's lock."""
+        """Discard all documents since the last commit, and close the writer, which releases tantivy's lock.
+
+        Then remove the files that the writer has left: on a full disk, tantivy cannot remove them itself.
+        """
         for call in (writer.rollback, writer.wait_merging_threads):
             with suppress(RebuildError, RipwrapError), engine_errors(self.path, writing=True):
                 call()
+        with suppress(RebuildError, RipwrapError, OSError):
+            keep = {*_files_of(_read_meta(self.path)), _META, _MANAGED}
+            for file in files_in(self.path):
+                if file.name not in keep and _OWN_NAMES.fullmatch(file.name) and not file.name.endswith(".lock"):
+                    with suppress(OSError):  # on Windows, while another process reads it
+                        os.unlink(file.path)
 
 
 @contextmanager

@@ -35,7 +35,16 @@ from ripwrap._ranking.scoring import PATH_WEIGHT
 from ripwrap._ranking.word_query import is_unspaced, to_nfc
 from ripwrap.errors import RipwrapError
 from ripwrap.index.splitting import SplitText, fold, words_of
-from ripwrap.index.storage.database import BUSY, READONLY, check, code_of, read_transaction, write_transaction
+from ripwrap.index.storage.database import (
+    BUSY,
+    READONLY,
+    DamageError,
+    check,
+    code_of,
+    last_id,
+    read_transaction,
+    write_transaction,
+)
 from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors, remove_folder
 from ripwrap.index.storage.packages import sqlite3, tantivy
 
@@ -80,12 +89,17 @@ def state_of(database: "Connection") -> PostingsState:
     """Return the state of full-text search.
 
     Raises:
-        RebuildError: The database has no row for full-text search.
+        DamageError: The database does not name the directory of full-text search.
     """
     row = database.execute("SELECT folder, state, documents FROM postings").fetchone()
-    if row is None:
-        raise RebuildError("its database does not name the directory of its full-text index")
+    if row is None or not is_folder(row[0]):
+        raise DamageError("the row about full-text search is damaged")
     return PostingsState(*row)
+
+
+def is_folder(name: object) -> bool:
+    """Return True if a stored value is the name of a directory of tantivy."""
+    return isinstance(name, str) and POSTINGS_NAME.fullmatch(name) is not None
 
 
 def change_count(database: "Connection", more: int) -> None:
@@ -511,8 +525,7 @@ class WordMatches:
 
 def _left_over(database: "Connection") -> "EngineQuery":
     """Return tantivy's query for leftover documents: their contents were removed from the database, or never added."""
-    found = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'blob'").fetchone()
-    last = 0 if found is None else int(found[0])
+    last = last_id(database, "blob")
     stale = [blob for (blob,) in database.execute("SELECT blob FROM stale")]
     schema = _schema()
     parts = [

@@ -14,8 +14,8 @@ from ripwrap.index.storage.packages import sqlite3
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-SCHEMA_VERSION = 3
-"""Version of the tables; version 2 had full-text search in SQLite."""
+SCHEMA_VERSION = 4
+"""Version of the tables; version 2 had full-text search in SQLite, and version 3 had no checksums."""
 
 MARK_KEY = "mark"
 """Key of the ownership mark in the table `meta`; see `ownership.py`."""
@@ -31,32 +31,33 @@ _TABLES = (
     # A view is a directory, on a branch, with the options that choose its files. `generation` is a random number that
     # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970. `stamps`
     # is the digest of the paths and stamps of all its files in `tree`: a refresh that computes the same digest has
-    # nothing to do. `root` and `name`, and the paths and symbols below, have no type, so that SQLite stores text and
-    # bytes as they are (https://sqlite.org/datatype3.html#determination_of_column_affinity).
+    # nothing to do. `sum` is the checksum of this row and of the rows in `tree`; see `sums.py`. `root` and `name`, and
+    # the paths and symbols below, have no type, so that SQLite stores text and bytes as they are
+    # (https://sqlite.org/datatype3.html#determination_of_column_affinity).
     """CREATE TABLE view (
         id INTEGER PRIMARY KEY, root, options TEXT NOT NULL, name, generation INTEGER NOT NULL,
-        changed INTEGER NOT NULL, stamps BLOB, UNIQUE (root, options, name)
+        changed INTEGER NOT NULL, stamps BLOB, sum BLOB, UNIQUE (root, options, name)
     )""",
     # The content of a file, with the path of the file. Branches with the same content at the same path share the row.
     # With AUTOINCREMENT, here and below, no number is used twice (https://sqlite.org/autoinc.html), so that a document
-    # of a removed row is never mistaken for the document of another row. `trigrams` is 1 if the content has a document
-    # of trigrams, 0 if it never gets such a document, NULL if the content was not read yet; see `trigrams.py`. `names`
-    # has the compressed names that the chunks define; with them, the rows in `definition` are found and deleted.
+    # of a removed row is never mistaken for the document of another row. `trigrams` is the id if the content has a
+    # document of trigrams, the negative id if it never gets such a document, NULL if the content was not read yet; see
+    # `trigrams.py`. `names` has the compressed names that the chunks define; with them, the rows in `definition` are
+    # compared, found and deleted. `sum` is the checksum of this row and of the rows in `chunk`; see `sums.py`.
     """CREATE TABLE blob (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, names BLOB NOT NULL,
-        UNIQUE (path, digest)
+        sum BLOB NOT NULL, UNIQUE (path, digest)
     )""",
     "CREATE INDEX blob_trigrams ON blob (trigrams)",
     # The directory of trigrams, a random number that changes with its documents, and their number.
     "CREATE TABLE trigrams (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
     # The chunks of a content have consecutive numbers. `start`, `at` and `size` are a `Span`. `line` and `last` are the
     # numbers of the first and last line. `symbol` is the name of the definition that the chunk is or belongs to, if
-    # known. A `blank` chunk needs no vector. The text is not stored. Symbols and paths that are not UTF-8 are stored as
+    # known. The text is not stored. Symbols and paths that are not UTF-8 are stored as
     # bytes.
     """CREATE TABLE chunk (
         id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, at INTEGER,
-        size INTEGER NOT NULL, line INTEGER NOT NULL, last INTEGER NOT NULL, blank INTEGER NOT NULL,
-        digest BLOB NOT NULL, symbol
+        size INTEGER NOT NULL, line INTEGER NOT NULL, last INTEGER NOT NULL, digest BLOB NOT NULL, symbol
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
     # The names that chunks define. There is no index on `chunk`, because it would be as large as the table.

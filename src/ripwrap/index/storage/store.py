@@ -24,6 +24,7 @@ from ripwrap.index.storage.database import (
     FULL,
     LOCKED,
     READONLY,
+    DamageError,
     check,
     check_error,
     code_of,
@@ -48,6 +49,7 @@ from ripwrap.index.storage.schema import (
     read_versions,
     shape_of,
 )
+from ripwrap.index.storage.sums import RowChecks
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -70,6 +72,7 @@ class Store:
         folder: Directory of the index.
         files: Files of the index.
         postings: Full-text search of the index.
+        checks: Checksums of rows that this process has compared.
         path: Path of the database.
         versions: Versions of the code that makes the content, such as the chunker.
     """
@@ -90,6 +93,7 @@ class Store:
         self.folder = folder
         self.files: IndexFiles = IndexFiles(folder, in_project=ignored, named=named)
         self.postings: Postings = Postings(folder)
+        self.checks: RowChecks = RowChecks(self.files.database)
         self.path: Path = self.files.database
         self.versions: dict[str, str] = {"schema": str(SCHEMA_VERSION), **versions}
         self._lock = threading.Lock()
@@ -153,13 +157,29 @@ class Store:
                         self._close()
                         raise self._translate(error) from error
                     self._discard(f"it is damaged ({error})")
-                except _StaleError as error:
+                except (_StaleError, DamageError) as error:
                     self._check_writable(error)
-                    self._discard(str(error))
+                    self._discard(str(error) if isinstance(error, _StaleError) else f"it is damaged ({error})")
                 except RebuildError as error:
                     self._check_writable(error)
                     damage = str(error)
+                except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
+                    # A damaged value may have any type. If all rows are sound, the error has another cause.
+                    if not (why := self._why_damaged()):
+                        raise
+                    self._check_writable(error)
+                    self._discard(f"it is damaged ({why})")
         raise RipwrapError(f"the index {shown(str(self.path))} was damaged three times in a row; check the disk")
+
+    def _why_damaged(self) -> str:
+        """Compare all rows of the open database with their checksums; return the reason if they are damaged."""
+        if self._database is None:
+            return ""
+        try:
+            self.checks.check_everything(self._database)
+        except (DamageError, sqlite3.Error, TypeError, ValueError, AttributeError, OverflowError) as error:
+            return f"{error}"
+        return ""
 
     def read_only(self, call: "Callable[[Connection], T]") -> T | None:
         """Call `call` with the database as it is, on a new connection.

@@ -3,8 +3,7 @@
 import json
 import secrets
 import time
-import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,10 +12,10 @@ from ripwrap._ripgrep.command import follows_links
 from ripwrap._text import as_utf8
 from ripwrap.index.file_state import IndexedFile, Stamp
 from ripwrap.index.splitting import SplitText
-from ripwrap.index.storage.database import decode_text, encode_text
-from ripwrap.index.storage.engine import RebuildError
+from ripwrap.index.storage.database import decode_text, encode_text, last_id, to_integer
 from ripwrap.index.storage.postings import PostingsWriter, change_count
 from ripwrap.index.storage.schema import IS_SENT, SENT_KEY
+from ripwrap.index.storage.sums import checked_rows, compress_names, names_of, sum_of_blob, sum_of_view
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -24,10 +23,9 @@ if TYPE_CHECKING:
 WITHOUT_VECTOR = (
     "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
     " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
-    " AND NOT chunk.blank"
 )
-"""SQL for the chunks of a view that have no embedding, except blank chunks. Its parameters are the id of the view, the
-name of the model, and the size of a vector in bytes.
+"""SQL for the chunks of a view that have no embedding. Its parameters are the id of the view, the name of the model,
+and the size of a vector in bytes.
 """
 
 
@@ -122,16 +120,20 @@ def stamps_digest_of(database: "Connection", number: int | None) -> bytes | None
     return None if row is None else row[0]
 
 
-def set_stamps_digest(database: "Connection", number: int, digest: bytes) -> None:
-    """Store the digest of the paths, sizes and times of a view's files; call this after all changes of their rows."""
-    database.execute("UPDATE view SET stamps = ? WHERE id = ?", (digest, number))
+def set_digests(database: "Connection", number: int, stamps: bytes, rows: Sequence[Row]) -> None:
+    """Store the digest of the paths, sizes and times of a view's files, and the checksum of the view.
+
+    Call this after all changes of the rows of the files, which are `rows`, in the order of their paths.
+    """
+    checksum = sum_of_view(database, number, rows)
+    database.execute("UPDATE view SET stamps = ?, sum = ? WHERE id = ?", (stamps, checksum, number))
 
 
 def generation_of(database: "Connection", view: View) -> int | None:
     """Return the generation of a view: a random number that each change replaces; `None` before the first refresh."""
     found = database.execute("SELECT generation FROM view WHERE root = ? AND options = ? AND name = ?", view.key)
     row = found.fetchone()
-    return None if row is None else int(row[0])
+    return None if row is None else to_integer(row[0])
 
 
 def number_of(database: "Connection", view: View) -> int | None:
@@ -141,13 +143,12 @@ def number_of(database: "Connection", view: View) -> int | None:
 
 
 def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:
-    """Return the stored rows of the files of a view, by path; empty if `number`, the id of the view, is `None`."""
-    statement = "SELECT path, blob, note, size, mtime_ns, ctime_ns FROM tree WHERE view = ?"
-    rows = {row[0]: row for row in map(Row._make, database.execute(statement, (number,)))}
-    for path in [path for path in rows if isinstance(path, bytes)]:  # usually none
-        row = rows.pop(path)
-        rows[decode_text(path)] = row._replace(path=decode_text(path))
-    return rows
+    """Return the stored rows of the files of a view, by path; empty if `number`, the id of the view, is `None`.
+
+    Raises:
+        DamageError: The rows are damaged.
+    """
+    return {row[0]: Row._make(row) for row in checked_rows(database, number)}
 
 
 def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]]:
@@ -171,12 +172,12 @@ def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
 def mark_changed(database: "Connection", view: View) -> int:
     """Give a view a new generation and the current time, and return the id of the view; make the view if it is missing.
 
-    The stored digest of its files' paths, sizes and times is removed. `set_stamps_digest()` sets it again after the
-    changes.
+    The stored digests of its files are removed. `set_digests()` sets them again after the changes.
     """
     database.execute(
         "INSERT INTO view (root, options, name, generation, changed) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET generation = excluded.generation, changed = excluded.changed, stamps = NULL",
+        " ON CONFLICT DO UPDATE SET generation = excluded.generation, changed = excluded.changed,"
+        " stamps = NULL, sum = NULL",
         (*view.key, secrets.randbits(62), time.time_ns()),
     )
     number = number_of(database, view)
@@ -187,13 +188,13 @@ def mark_changed(database: "Connection", view: View) -> int:
 def model_of(database: "Connection", name: str) -> EmbeddingModel:
     """Return the dimension and generation of a model's embeddings."""
     row = database.execute("SELECT dimension, generation FROM model WHERE name = ?", (name,)).fetchone()
-    return EmbeddingModel(None, None) if row is None else EmbeddingModel(int(row[0]), int(row[1]))
+    return EmbeddingModel(None, None) if row is None else EmbeddingModel(to_integer(row[0]), to_integer(row[1]))
 
 
 def sent_to(database: "Connection", name: str) -> Sent:
     """Return how many texts and characters all processes have sent to a model since the index was made."""
     rows = dict(database.execute(f"SELECT key, CAST(value AS INTEGER) FROM meta WHERE {IS_SENT}"))  # noqa: S608 - a constant
-    return Sent(*(rows.get(key, 0) for key in _sent_keys(name)))
+    return Sent(*(to_integer(rows.get(key, 0)) for key in _sent_keys(name)))
 
 
 def add_sent(database: "Connection", name: str, sent: Sent) -> None:
@@ -219,23 +220,25 @@ def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:
 
 def digests_of(database: "Connection", path: str) -> list[bytes]:
     """Return the digests of the contents that the index has under a path."""
-    return [digest for (digest,) in database.execute("SELECT digest FROM blob WHERE path = ?", (encode_text(path),))]
+    rows = database.execute("SELECT digest FROM blob WHERE path = ?", (encode_text(path),))
+    return [digest for (digest,) in rows if isinstance(digest, bytes)]
 
 
 def add_blob(database: "Connection", postings: PostingsWriter, path: str, digest: bytes, text: SplitText) -> int:
     """Add the content of a file to the index, with its chunks, and return the id of the content."""
-    last = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'").fetchone()
-    first = 1 if last is None else int(last[0]) + 1
-    names = _compress(dict.fromkeys(name for some in text.names for name in some))
-    statement = "INSERT INTO blob (path, digest, names) VALUES (?, ?, ?)"
-    blob = int(database.execute(statement, (encode_text(path), digest, names)).lastrowid or 0)
+    first = last_id(database, "chunk") + 1
+    names = compress_names(text.names)
+    chunks = [
+        (number, *position[:-1], digest, position.symbol and encode_text(position.symbol))
+        for number, (position, digest) in enumerate(zip(text.positions, text.digests, strict=True), first)
+    ]
+    stored = encode_text(path)
+    statement = "INSERT INTO blob (path, digest, names, sum) VALUES (?, ?, ?, ?)"
+    values = stored, digest, names, sum_of_blob(stored, digest, names, chunks)
+    blob = int(database.execute(statement, values).lastrowid or 0)
     database.executemany(
-        "INSERT INTO chunk (id, blob, start, at, size, line, last, blank, symbol, digest)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            (number, blob, *position[:-1], position.symbol and encode_text(position.symbol), digest)
-            for number, (position, digest) in enumerate(zip(text.positions, text.digests, strict=True), first)
-        ),
+        "INSERT INTO chunk (blob, id, start, at, size, line, last, digest, symbol) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        ((blob, *chunk) for chunk in chunks),
     )
     database.executemany(
         "INSERT INTO definition (name, chunk) VALUES (?, ?)",
@@ -244,23 +247,6 @@ def add_blob(database: "Connection", postings: PostingsWriter, path: str, digest
     postings.add(blob, first, as_utf8(path), text)
     change_count(database, len(text.positions))
     return blob
-
-
-def _compress(names: Iterable[str]) -> bytes:
-    text = " ".join(names)
-    return zlib.compress(text.encode(), 1) if text else b""
-
-
-def _decompress(names: bytes | None) -> list[str]:
-    """Decompress bytes that `_compress()` made, and return the names that the chunks of a file define.
-
-    Raises:
-        RebuildError: The stored bytes are damaged.
-    """
-    try:
-        return zlib.decompress(names).decode().split(" ") if names else []
-    except (zlib.error, UnicodeDecodeError, TypeError) as error:
-        raise RebuildError("a list of names in its database is damaged") from error
 
 
 def remove_unused(database: "Connection", blob: int) -> int:
@@ -273,7 +259,7 @@ def remove_unused(database: "Connection", blob: int) -> int:
     first, last, names = database.execute(statement, (blob,)).fetchone()
     database.executemany(
         "DELETE FROM definition WHERE name = ? AND chunk BETWEEN ? AND ?",
-        ((name, first, last) for name in _decompress(names)),
+        ((name, first, last) for name in {name for some in names_of(names) for name in some}),
     )
     removed = database.execute("DELETE FROM chunk WHERE blob = ?", (blob,)).rowcount
     if database.execute("DELETE FROM blob WHERE id = ?", (blob,)).rowcount:
