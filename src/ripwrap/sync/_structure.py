@@ -97,8 +97,10 @@ def replace_code(
     """Find code by its syntax, and return a plan that replaces it; nothing is written before `plan.apply()`.
 
     In `fix`, `$NAME` and `$$$NAME` stand for the code that the metavariables of the pattern have captured. The lines of
-    the new text are indented relative to the match, as with `ast-grep run --rewrite`. Unlike ast-grep 0.51, ripwrap
-    keeps code at the end of a match that the pattern does not name, such as an `else` or a semicolon. If a match is
+    the new text are indented relative to the match, as with `ast-grep run --rewrite`, and end as the line of the match
+    does. Unlike ast-grep 0.51, ripwrap keeps lines inside strings as they are, and keeps code at the start and end of a
+    match that the pattern does not name, such as `async`, an `else` or a semicolon. If such code is in the middle, the
+    match is not replaced. If a file parses, and would not parse with the new text, it is not changed. If a match is
     inside another match, only the outer match is replaced; to replace the inner match, apply the plan and call
     `replace_code()` again.
 
@@ -126,7 +128,7 @@ def replace_code(
         **options: rg's flags that choose files. As in `replace()`, hidden files are left out, unless `hidden`
             is set, and symbolic links are left out, unless `follow` is set.
 
-    Files that were not searched, or only in part, are in `plan.errors`.
+    Files and matches that are not changed, and files that were not searched, or only in part, are in `plan.errors`.
 
     Raises:
         ValueError: The fix names a metavariable that the pattern does not capture, or all edits together are larger

@@ -38,10 +38,12 @@ class Replacement(NamedTuple):
     """Replacement for a match.
 
     Attributes:
-        end: End of the replaced text, in bytes. The replaced text begins where the match begins.
+        start: Start of the replaced text, in bytes.
+        end: End of the replaced text.
         text: New text.
     """
 
+    start: int
     end: int
     text: str
 
@@ -54,13 +56,14 @@ class Hit(NamedTuple):
         end: End of the match.
         spans: Start and end of the text that each metavariable has captured, by name; (0, 0) if it has captured no
             text.
-        edit: Replacement; `None` if the search has no fix, or if the end of the replaced text is unknown.
+        edit: Replacement, or the reason why the match is not replaced; `None` if the search has no fix, or if the match
+            is inside another match that is replaced.
     """
 
     start: int
     end: int
     spans: dict[str, tuple[int, int]]
-    edit: Replacement | None
+    edit: Replacement | str | None
 
 
 class StructureMatches(Model, frozen=True):
@@ -69,10 +72,13 @@ class StructureMatches(Model, frozen=True):
     Attributes:
         hits: Matches in the order of their starts. Of matches with the same start, the outer match comes first.
         error_line: Number of the first line that does not parse, from 1; `None` if all lines parse.
+        broken_line: Number of a line of the text with the edits that does not parse, from 1, if fewer lines parse than
+            before; otherwise `None`.
     """
 
     hits: list[Hit]
     error_line: int | None
+    broken_line: int | None
 
 
 class _Checked(Model, frozen=True):

@@ -1,23 +1,46 @@
-"""Make the text that replaces a match, and find where the replaced text ends.
+"""Make the text that replaces a match, and find which part of the match it replaces.
 
 The new text is the same as with `ast-grep run --rewrite` (`crates/core/src/replacer` of ast-grep): lines keep their
-indentation relative to their first line. The replaced text ends with the last node that the pattern names, as in
-`match_end_non_recursive()` of `crates/core/src/match_tree`. So a fix for `if ($A) { $$$B }` keeps the `else` after it,
-and a fix for `const $A = $B` keeps the semicolon. In contrast, the program ast-grep 0.51 and its binding for Python
-replace the whole node, and so remove the `else` and the semicolon.
+indentation relative to their first line. But lines that begin inside a string are left as they are, tabs count as
+indentation, and a comment before a captured block does not change the indentation of the block.
+
+ast-grep finds matches that have more than the pattern: tokens without a name, comments, and any nodes at the end. The
+program ast-grep 0.51 replaces the whole match, and so removes the `async` before `def` and the `else` after
+`if ($A) { $$$B }`. Here, only the part from the first to the last leaf that the pattern names is replaced. If other
+code in this part would be lost, the match is not replaced.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+from typing import NamedTuple, TypeAlias
 
-from ast_grep_py import SgNode
+from ast_grep_py import SgNode, SgRoot
 
-from ripwrap._code.structure.patterns import BadPatternError, Goal, Pattern, Variable, is_empty
+from ripwrap._code.structure.patterns import BadPatternError, Goal, Pattern, Variable, with_expando
+
+Span: TypeAlias = tuple[int, int]
 
 _VARIABLE = re.compile(r"(\${1,3})([A-Z0-9_]+)")
 _LOOK_BACK = 512
 """Number of characters in which ast-grep looks for the beginning of a line."""
+_STRING = re.compile(
+    r"(?!concatenated)(?!.*_scalar$).*(string|heredoc|nowdoc|charlist|sigil|quasiquote|quoted|str_text|str_end"
+    r"|template_(chars|literal|string)|raw_text|attribute_value)"
+)
+"""Kinds of nodes whose lines are contents. In YAML, the lines of a scalar are indented with the code around it."""
+_KEPT = "\udc0a"
+"""Stands for a line end inside a string. No file has this character, because UTF-8 cannot encode it."""
+_LINE_COMMENTS = ("//", "#", "--")
+_SEPARATORS = frozenset((",", ";"))
+_SHOWN = 40
+"""Maximum number of characters of code in an error."""
+
+
+class UnreplacedError(Exception):
+    """Error for a match that is not replaced; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +48,42 @@ class Fix:
     """Template of a replacement.
 
     Attributes:
-        texts: Texts before, between and after the metavariables.
-        variables: Metavariables, each with the indentation of its line in the template, in spaces.
+        leaves: Leaves of the pattern, as in `Pattern.leaves`.
+        numbered: The pattern, as `Pattern.numbered` returns it.
+        texts: Texts before, between and after the metavariables, with `_KEPT` for line ends in strings.
+        variables: Metavariables, each with the indentation of its line in the template; `None` in a string.
     """
 
+    leaves: tuple[tuple[Goal, bool], ...]
+    numbered: str
     texts: tuple[str, ...]
-    variables: tuple[tuple[Variable, int], ...]
+    variables: tuple[tuple[Variable, str | None], ...]
 
-    def render(self, match: SgNode, source: str) -> str:
-        """Return the text that replaces a match in the text `source`."""
-        parts = [self.texts[0]]
-        for (variable, indent), text in zip(self.variables, self.texts[1:], strict=True):
-            start, end = span_of(match, variable)
-            value = source[start:end]
-            parts += _indented(value, _indent_at(source, start), indent), text
-        return _indented("".join(parts), 0, _indent_at(source, match.range().start.index))
+    def edit(self, match: SgNode, source: str, kept: str) -> tuple[int, int, str]:
+        """Return the start and end of the code to replace in the text `source`, in characters, and the new text.
+
+        Args:
+            match: A match of the pattern.
+            source: Text of the file.
+            kept: Text of the file, as `keep_strings()` returns it.
+
+        Raises:
+            UnreplacedError: Code that the pattern does not name would be lost, or would become part of a comment.
+        """
+        start, end = _extent(self, match)
+        line_end = _line_end_at(source, start)
+        texts = [text.replace("\n", line_end).replace(_KEPT, line_end[:-1] + _KEPT) for text in self.texts]
+        parts, comments = [texts[0]], list[int]()
+        for (variable, indent), text in zip(self.variables, texts[1:], strict=True):
+            nodes = _nodes(match, variable.name, multiple=variable.multiple)
+            if nodes and _ends_with_comment(nodes[-1]):
+                comments.append(len(parts))
+            parts += _value(nodes, kept, indent), text
+        for number in comments:
+            after = "".join(parts[number + 1 :]) + source[end : end + _LOOK_BACK]
+            if after.partition("\n")[0].strip():
+                raise UnreplacedError("code would stand after a comment, in the same line")
+        return start, end, _indented("".join(parts), "", _indent_at(kept, start)).replace(_KEPT, "\n")
 
 
 def read_fix(template: str, pattern: Pattern) -> Fix:
@@ -48,120 +92,217 @@ def read_fix(template: str, pattern: Pattern) -> Fix:
     Raises:
         BadPatternError: The template names a metavariable that the pattern does not capture.
     """
+    template = template.replace("\r\n", "\n")
+    root = SgRoot(with_expando(template, pattern.language.expando), pattern.language.name).root()
+    kept, strings = keep_strings(template, root), list(_strings(root, "."))
     texts: list[str] = []
-    variables: list[tuple[Variable, int]] = []
+    variables: list[tuple[Variable, str | None]] = []
     done, known = 0, {(variable.name, variable.multiple): variable for variable in pattern.variables}
     for found in _VARIABLE.finditer(template):
         variable = known.get((found[2], len(found[1]) == 3))
         if variable is None:
             captured = ", ".join(map(_spelled, known.values())) or "nothing"
             raise BadPatternError(f"the fix names {found[0]}, but the pattern captures {captured}; correct one of them")
-        texts.append(template[done : found.start()])
-        variables.append((variable, _indent_at(template, found.start())))
+        in_string = any(first <= found.start() and found.end() <= last for first, last in strings)
+        texts.append(kept[done : found.start()])
+        variables.append((variable, None if in_string else _indent_at(kept, found.start())))
         done = found.end()
-    return Fix((*texts, template[done:]), tuple(variables))
+    return Fix(tuple(pattern.leaves), pattern.numbered, (*texts, kept[done:]), tuple(variables))
 
 
 def _spelled(variable: Variable) -> str:
     return ("$$$" if variable.multiple else "$" if variable.named else "$$") + variable.name
 
 
-def span_of(match: SgNode, variable: Variable) -> tuple[int, int]:
+def span_of(match: SgNode, variable: Variable) -> Span:
     """Return the start and end, in characters, of the text that a metavariable captures; (0, 0) if it captures none."""
-    one = None if variable.multiple else match.get_match(variable.name)
-    nodes = match.get_multiple_matches(variable.name) if variable.multiple else [] if one is None else [one]
+    return _span(_nodes(match, variable.name, multiple=variable.multiple))
+
+
+def _nodes(match: SgNode, name: str, *, multiple: bool) -> Sequence[SgNode]:
+    if multiple:
+        return match.get_multiple_matches(name)
+    node = match.get_match(name)
+    return [] if node is None else [node]
+
+
+def _span(nodes: Sequence[SgNode]) -> Span:
     return (nodes[0].range().start.index, nodes[-1].range().end.index) if nodes else (0, 0)
 
 
-def _indent_at(text: str, offset: int) -> int:
-    """Return the number of spaces at the start of the line with `offset`.
+# -- The new text --
 
-    Return 0 if the line starts more than 512 characters before `offset`.
+
+def keep_strings(text: str, root: SgNode) -> str:
+    """Return a text of the same length, in which `_KEPT` stands for the line ends inside strings."""
+    parts, done = list[str](), 0
+    for start, end in sorted(_strings(root, r"\n")):
+        parts += text[done:start], text[max(start, done) : end].replace("\n", _KEPT)
+        done = max(done, end)
+    return "".join((*parts, text[done:]))
+
+
+def _strings(root: SgNode, regex: str) -> Iterator[Span]:
+    """Yield the spans of the strings below a node, in characters, whose text matches a regular expression."""
+    return (_span([node]) for node in root.find_all(regex=regex) if _is_string(node.kind()))
+
+
+@lru_cache(maxsize=1000)
+def _is_string(kind: str) -> bool:
+    return _STRING.match(kind) is not None
+
+
+def _line_end_at(text: str, offset: int) -> str:
+    """Return the end of the line with `offset`, or of the line before it if it is the last one."""
+    at = text.find("\n", offset)
+    at = text.rfind("\n", 0, offset) if at < 0 else at
+    return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
+
+
+def _ends_with_comment(node: SgNode) -> bool:
+    """Return True if code after the node, in the same line, would be part of a comment."""
+    while "comment" not in node.kind() and (children := node.children()):
+        node = children[-1]
+    text = node.text()
+    return "comment" in node.kind() and text.startswith(_LINE_COMMENTS) and not text.endswith("\n")
+
+
+def _value(nodes: Sequence[SgNode], kept: str, indent: str | None) -> str:
+    """Return the captured text; `indent` is the indentation of its line in the template, or `None` in a string."""
+    start, end = _span(nodes)
+    text = kept[start:end]
+    if indent is None:
+        return text.replace("\n", _KEPT)
+    # In Python, `$$$B` also captures the comment after `if a:`, whose line is less indented than the block below it.
+    code = next((_span([node])[0] for node in nodes if "comment" not in node.kind()), start)
+    return _indented(text, _indent_at(kept, code if "\n" in kept[start:code] else start), indent)
+
+
+def _indent_at(text: str, offset: int) -> str:
+    """Return the spaces and tabs at the start of the line with `offset`.
+
+    Return an empty text if the line starts more than 512 characters before `offset`.
     """
     start = text.rfind("\n", max(0, offset - _LOOK_BACK), offset) + 1
     if not start and offset > _LOOK_BACK:
-        return 0
+        return ""
     line = text[start:offset]
-    return len(line) - len(line.lstrip(" "))
+    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _indented(text: str, before: int, after: int) -> str:
-    """Return a text with its lines indented by `after` instead of `before` spaces; the first line stays as it is.
+def _indented(text: str, before: str, after: str) -> str:
+    """Return a text with its lines indented by `after` instead of `before`; the first line stays as it is.
 
-    If `after` is smaller than `before`, spaces are also removed from the start of the first line. This exception is the
+    If `after` is shorter than `before`, spaces are also removed from the start of the first line. This exception is the
     same as in ast-grep: `remove_indent()` and `indent_lines_impl()` in `crates/core/src/replacer/indent.rs`. The text
     of a node rarely begins with spaces; a part of a string may.
     """
     if before == after or "\n" not in text:
         return text
     first, *others = text.split("\n")
-    if before < after:
-        return "\n".join((first, *(" " * (after - before) + line for line in others)))
-    return "\n".join(line.removeprefix(" " * (before - after)) for line in (first, *others))
+    lost, added = before[len(after) :], after[len(before) :]
+
+    def moved(line: str) -> str:
+        return after + line[len(before) :] if line.startswith(before) else added + line.removeprefix(lost)
+
+    return "\n".join((first.removeprefix(lost), *map(moved, others)))
 
 
-def end_of(pattern: Pattern, match: SgNode) -> int | None:
-    """Return the end of the text to replace, in characters: the end of the last node that the pattern names.
+# -- The replaced part --
 
-    Later nodes of the match, such as a semicolon or an `else`, are not replaced. Return `None` if the end is unknown.
+
+class _Leaf(NamedTuple):
+    """Leaf of a match, or all that a metavariable has captured.
+
+    Attributes:
+        node: The leaf, or the first captured node.
+        start: Start in the text of the file, in characters.
+        end: End in the text of the file.
+        number: Number of the metavariable in the pattern; `None` for a leaf.
     """
-    single = [variable.name for variable in pattern.variables if not variable.multiple]
-    captured = {name: node.text() for name in single if (node := match.get_match(name)) is not None}
-    return _end(pattern.root, match, captured)
+
+    node: SgNode
+    start: int
+    end: int
+    number: int | None
+
+    def fits(self, goal: Goal, number: int | None) -> bool:
+        """Return True if this is the leaf, or the captured code, that a leaf of the pattern names."""
+        if number is not None or self.number is not None:
+            return number == self.number
+        return goal.text == self.node.text() if goal.named else goal.kind == self.node.kind()
+
+    @property
+    def may_be_lost(self) -> bool:
+        """True for a comment, a separator or a line end."""
+        text = self.node.text().strip()
+        return self.number is None and (not text or text in _SEPARATORS or "comment" in self.node.kind())
 
 
-def _end(goal: Goal, node: SgNode, captured: Mapping[str, str]) -> int | None:
-    """Return the end of the text that `goal`, a node of the pattern, matches in `node`; `None` if there is no match."""
-    if goal.variable is not None:
-        text = captured.get(goal.variable.name)
-        same = text is None or text.split() == node.text().split()
-        matches = same and (node.is_named() or not goal.variable.named)
-    elif not goal.children:
-        matches = goal.kind in (node.kind(), "ERROR") and (not goal.named or goal.text == node.text())
-    elif goal.kind in (node.kind(), "ERROR"):
-        nodes = [child for child in node.children() if not is_empty(child)]
-        end = _end_of_children(goal.children, nodes, captured)
-        if not nodes or end != nodes[-1].range().end.index:
-            return end
-        matches = True  # up to its last child; the node itself may end later, with a line end
-    else:
-        matches = False
-    return node.range().end.index if matches else None
+def _extent(fix: Fix, match: SgNode) -> Span:
+    """Return the start of the first and the end of the last leaf of a match that the pattern names, in characters.
 
-
-def _end_of_children(goals: Sequence[Goal], nodes: Sequence[SgNode], captured: Mapping[str, str]) -> int | None:
-    end: int | None = None
-    at = number = 0
-    while number < len(goals):
-        is_list = goals[number].is_list
-        if is_list:
-            number += 1
-            while number < len(goals) and goals[number].is_token:
-                number += 1  # tokens after a list are not compared
-            if number == len(goals):
-                return nodes[-1].range().end.index if at < len(nodes) else end
-            if goals[number].is_list:
-                at += 1
-                continue
-        found = next(_ends(goals[number], nodes[at:], captured, skips_all=is_list), None)
-        if found is None:
-            return end if all(goal.is_list for goal in goals[number:]) else None
-        skipped, end = found
-        at, number = at + skipped + 1, number + 1
-    return end
-
-
-def _ends(
-    goal: Goal, nodes: Sequence[SgNode], captured: Mapping[str, str], *, skips_all: bool
-) -> Iterator[tuple[int, int]]:
-    """Yield, for each match of `goal`, the number of nodes that are skipped before the match, and the end of the match.
-
-    Only comments and tokens without a name are skipped. With `skips_all`, which is set after a list (`$$$`), any node
-    is skipped.
+    Raises:
+        UnreplacedError: A leaf between them is not in the pattern, and would be lost.
     """
-    for number, node in enumerate(nodes):
-        end = _end(goal, node, captured)
-        if end is not None:
-            yield number, end
-        if not skips_all and node.is_named() and "comment" not in node.kind():
-            return
+    captured = _captured(fix, match)
+    leaves = list(_leaves(match, captured))
+    numbers = count()
+    first, at = None, 0
+    for goal, is_required in fix.leaves:
+        number = None if goal.variable is None else next(numbers)
+        if number is not None and not captured[number]:
+            continue
+        found = next((one for one in range(at, len(leaves)) if leaves[one].fits(goal, number)), None)
+        if found is None or any(leaf.number is not None for leaf in leaves[at:found]):
+            if is_required:
+                raise UnreplacedError(f"its part {goal.text or goal.kind} was not found")
+            continue
+        lost = next((leaf for leaf in leaves[at:found] if not leaf.may_be_lost), None)
+        if lost is not None and first is not None:
+            raise UnreplacedError(f"`{lost.node.text()[:_SHOWN]}` is not in the pattern, and would be lost")
+        first, at = leaves[found] if first is None else first, found + 1
+    if first is None:
+        raise UnreplacedError("the pattern names no code")
+    return first.start, leaves[at - 1].end
+
+
+def _captured(fix: Fix, match: SgNode) -> list[Sequence[SgNode]]:
+    """Return the nodes that each metavariable of the pattern has captured, also those without a name.
+
+    ast-grep compares the texts of metavariables with the same name without regard to white space.
+    """
+    variables = [goal.variable for goal, _ in fix.leaves if goal.variable is not None]
+    try:
+        numbered = match.find(pattern=fix.numbered)
+    except RuntimeError:  # rarely, a pattern parses only with other names, as Swift's `@$$$D $A`
+        numbered = None
+    if numbered is None:
+        raise UnreplacedError("its parts were not found")
+    nodes = [_nodes(numbered, f"V{number}", multiple=one.multiple) for number, one in enumerate(variables)]
+    known: dict[Variable, str] = {}
+    for variable, captured in zip(variables, nodes, strict=True):
+        if variables.count(variable) > 1 and variable.name:
+            text = "".join("".join(node.text().split()) for node in captured)
+            if known.setdefault(variable, text) != text:
+                raise UnreplacedError(f"{_spelled(variable)} captures different code in different places")
+    return nodes
+
+
+def _leaves(match: SgNode, captured: Sequence[Sequence[SgNode]]) -> Iterator[_Leaf]:
+    """Yield the leaves of a match in order; a leaf stands for all nodes that a metavariable has captured."""
+    spans = [_span(nodes) for nodes in captured]
+    nodes = [match]
+    while nodes:
+        node = nodes.pop()
+        start, end = _span([node])
+        number = next((one for one, (first, last) in enumerate(spans) if first <= start < end <= last), None)
+        if number is not None:
+            if end < spans[number][1]:  # skip its siblings, because `range()` takes long for nodes in a long line
+                empty = next(index for index, one in enumerate(captured[number]) if one.text())
+                del nodes[1 + empty - len(captured[number]) :]
+            yield _Leaf(node, *spans[number], number)
+        elif not node.is_leaf():
+            nodes += reversed(node.children())
+        elif start < end:
+            yield _Leaf(node, start, end, None)

@@ -11,6 +11,7 @@ into an `ERROR` node. ast-grep compares it with a node of any kind, and a metava
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase, digits
 from typing import NamedTuple
 
 from ast_grep_py import SgNode, SgRoot
@@ -21,7 +22,8 @@ _CAUSE = re.compile(r"^ +\d+: (.+)$", re.MULTILINE)
 _SIGILS = re.compile(r"(\$+)(.?)", re.DOTALL)
 _METAVARIABLE = re.compile(r"\${1,3}[A-Z_]\w*|\${3}", re.ASCII)
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
-_NAME = r"[A-Z0-9_]*"
+_NAME_CHARACTERS = f"{ascii_uppercase}{digits}_"
+_NAME = f"[{_NAME_CHARACTERS}]*"
 _WORD = re.compile("[A-Za-z]{2,}")
 
 _EXACT_KEYWORDS = frozenset(["c", "cpp", "go", "java", "javascript", "lua", "python", "rust", "tsx", "typescript"])
@@ -116,12 +118,28 @@ class Pattern:
         return known
 
     @property
+    def leaves(self) -> Iterator[tuple[Goal, bool]]:
+        """Metavariables and nodes without children, in order, with False for tokens that ast-grep does not compare."""
+        return _leaves(self.root)
+
+    @property
+    def numbered(self) -> str:
+        """Source of the pattern with `$V0`, `$V1`, … in place of its metavariables."""
+        parts, done = list[str](), 0
+        for number, goal in enumerate(goal for goal in self.root.walk() if goal.variable is not None):
+            start, end = goal.span
+            sigils = self.source[start:end].rstrip(_NAME_CHARACTERS)
+            parts += self.source[done:start], f"{sigils}V{number}"
+            done = end
+        return "".join((*parts, self.source[done:]))
+
+    @property
     def literals(self) -> tuple[str, ...]:
         """Texts that each match contains, such as names and keywords.
 
         Longer texts come first, but keywords, and names that nearly all files contain, come last.
         """
-        leaves = list(_compared(self.root))
+        leaves = [goal for goal, is_required in self.leaves if is_required and goal.variable is None]
         texts = {line.strip() for leaf in leaves if leaf.named for line in leaf.text.splitlines()} - {""}
         tokens = (leaf.kind for leaf in leaves if not leaf.named and leaf.kind == leaf.text)
         keywords = set(_WORD.findall(" ".join(tokens))) if self.language.name in _EXACT_KEYWORDS else set[str]()
@@ -129,15 +147,16 @@ class Pattern:
         return tuple(sorted(texts | keywords, key=lambda text: (text in frequent, -len(text), text)))
 
 
-def _compared(goal: Goal) -> Iterator[Goal]:
-    """Yield the nodes of a pattern that have no children and that ast-grep compares with the nodes of a text."""
-    if not goal.children and goal.variable is None:
-        yield goal
+def _leaves(goal: Goal) -> Iterator[tuple[Goal, bool]]:
+    if not goal.children:
+        yield goal, True
     after_list = False
     for child in goal.children:
-        if not (after_list and child.is_token):
+        if after_list and child.is_token:
+            yield child, False
+        else:
             after_list = child.is_list
-            yield from _compared(child)
+            yield from _leaves(child)
 
 
 def read_pattern(source: str, language: Language) -> Pattern:
@@ -151,7 +170,7 @@ def read_pattern(source: str, language: Language) -> Pattern:
     except RuntimeError as error:
         causes = _CAUSE.findall(str(error).partition("Stack backtrace:")[0])
         raise BadPatternError(_explain(causes[-1] if causes else str(error))) from None
-    node = SgRoot(_with_expando(source, language.expando), language.name).root()
+    node = SgRoot(with_expando(source, language.expando), language.name).root()
     while (inner := _only_child(node)) is not None:
         node = inner
     root = _goal(node, language.expando)
@@ -193,7 +212,7 @@ def _explain(cause: str) -> str:
     return cause
 
 
-def _with_expando(source: str, expando: str) -> str:
+def with_expando(source: str, expando: str) -> str:
     """Return the pattern as ast-grep parses it: with another character for the `$` of metavariables."""
 
     def replaced(found: "re.Match[str]") -> str:

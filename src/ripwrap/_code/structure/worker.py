@@ -6,14 +6,16 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeAlias
 
-from ast_grep_py import SgRoot
+from ast_grep_py import SgNode, SgRoot
 
-from ripwrap._code.structure.fixes import Fix, end_of, read_fix, span_of
+from ripwrap._code.structure.fixes import Fix, UnreplacedError, keep_strings, read_fix, span_of
 from ripwrap._code.structure.languages import LANGUAGES
 from ripwrap._code.structure.patterns import BadPatternError, Pattern, read_pattern
+from ripwrap._code.structure.validity import broken_line
 from ripwrap._subprocess.worker import serve_requests
 
-FoundHit: TypeAlias = tuple[int, int, dict[str, tuple[int, int]], tuple[int, str] | None]
+FoundEdit: TypeAlias = tuple[int, int, str] | str | None
+FoundHit: TypeAlias = tuple[int, int, dict[str, tuple[int, int]], FoundEdit]
 
 
 def serve(seconds: float, idle: float) -> None:
@@ -49,25 +51,43 @@ def _check(source: str, language: str, fix: str | None) -> dict[str, Any]:
 def search(source: str, language: str, fix: str | None, content: bytes) -> dict[str, Any]:
     """Return the matches in a text, with offsets in bytes, and the first line that does not parse.
 
-    A match is a tuple of its start, its end, the span of each metavariable, and its edit. An edit has the end of the
-    replaced text, and the new text. The edit is `None` without `fix`, or if the end of the replaced text is unknown.
+    A match is a tuple of its start, its end, the span of each metavariable, and its edit: the start and end of the
+    replaced text, and the new text. Instead of an edit, a match that is not replaced has the reason. The edit is `None`
+    without `fix`, and for a match inside of a replaced one. The result also has the first line that does not parse
+    with the edits, if it parses without them.
     """
     pattern, template = _read(source, language, fix)
     text = content.decode()
     root = SgRoot(text, language).root()
-    hits: list[FoundHit] = []
     variables = pattern.by_name
-    for node in root.find_all(pattern=source):
+    nodes = root.find_all(pattern=source)
+    edits = [None] * len(nodes) if template is None else _edits(template, nodes, text, root)
+    hits: list[FoundHit] = []
+    for node, edit in zip(nodes, edits, strict=True):
         place = node.range()
         spans = {name: span_of(node, variable) for name, variable in variables.items()}
-        end = None if template is None else end_of(pattern, node)
-        edit = None if template is None or end is None else (end, template.render(node, text))
         hits.append((place.start.index, place.end.index, spans, edit))
     broken = root.find(kind="ERROR")
     return {
         "hits": hits if text.isascii() else _in_bytes(text, hits),
         "error_line": None if broken is None else broken.range().start.line + 1,
+        "broken_line": broken_line(text, [edit for edit in edits if isinstance(edit, tuple)], root, language),
     }
+
+
+def _edits(template: Fix, nodes: Sequence[SgNode], text: str, root: SgNode) -> list[FoundEdit]:
+    """Return the edit of each match, the reason why it is not replaced, or `None` for a match in a replaced one."""
+    kept, done = keep_strings(text, root) if nodes else "", 0
+    edits: list[FoundEdit] = []
+    for node in nodes:
+        try:
+            edit = None if node.range().start.index < done else template.edit(node, text, kept)
+        except UnreplacedError as error:
+            edits.append(str(error))
+        else:
+            done = done if edit is None else edit[1]
+            edits.append(edit)
+    return edits
 
 
 def _in_bytes(text: str, hits: Sequence[FoundHit]) -> list[FoundHit]:
@@ -78,7 +98,7 @@ def _in_bytes(text: str, hits: Sequence[FoundHit]) -> list[FoundHit]:
             known[start],
             known[end],
             {name: (known[first], known[last]) for name, (first, last) in spans.items()},
-            None if edit is None else (known[edit[0]], edit[1]),
+            (known[edit[0]], known[edit[1]], edit[2]) if isinstance(edit, tuple) else edit,
         )
         for start, end, spans, edit in hits
     ]
@@ -86,7 +106,7 @@ def _in_bytes(text: str, hits: Sequence[FoundHit]) -> list[FoundHit]:
 
 def _offsets(hit: FoundHit) -> list[int]:
     start, end, spans, edit = hit
-    return [start, end, *chain.from_iterable(spans.values()), *([] if edit is None else [edit[0]])]
+    return [start, end, *chain.from_iterable(spans.values()), *(edit[:2] if isinstance(edit, tuple) else ())]
 
 
 def _byte_offsets(text: str, offsets: Iterable[int]) -> dict[int, int]:
