@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ripwrap import sync
 from ripwrap.binary import RgBinary
 from support import forks, rgs
-from support.paths import native
+from support.paths import native, slashed
 
 Plant = Callable[..., Path]
 
@@ -131,7 +131,8 @@ def test_ls_indents_names_and_lists_directories_first(rg: RgBinary, plant: Plant
     root = plant({"src/a/x.py": "", "src/b.py": "", "README": "", "docs/i.md": "", ".env": "", "empty/.hidden": ""})
     (root / "void").mkdir()
     assert sync.Workspace(root, rg=rg).ls() == (
-        "- ./\n  - docs/\n    - i.md\n  - src/\n    - a/\n      - x.py\n    - b.py\n  - README\n\n(4 files.)"
+        "- ./\n  - docs/\n    - i.md\n  - empty/\n  - src/\n    - a/\n      - x.py\n    - b.py\n  - void/\n  - README\n"
+        "\n(4 files.)"
     )
     assert sync.Workspace(root, rg=rg).ls("src").startswith("- src/\n  - a/\n    - x.py\n  - b.py\n")
     assert sync.Workspace(root, rg=rg).ls("src/b.py") == native("- src/b.py\n\n(1 file.)")
@@ -179,6 +180,25 @@ def test_ls_does_not_list_common_directories_without_ignore_files(plant: Plant) 
     plant({".gitignore": ""})
     assert "b.js" in texts(root)[0]
     assert "a.pyc" in texts(root)[1]
+
+
+@pytest.mark.parametrize("files", [{}, {"a.txt": ""}, {"lib/a.txt": ""}], ids=str)
+@pytest.mark.parametrize("tool", ["ls", "tree"])
+def test_directories_without_files_are_listed_with_and_without_files_beside_them(
+    rg: RgBinary, plant: Plant, files: dict[str, str], tool: str
+) -> None:
+    """Issue 38, 29: `ls` of a root showed empty directories only if the root had no file at all."""
+    root = plant({**files, ".gitignore": "out/\n"})
+    for name in ("void/deep", "out", ".hidden"):
+        (root / name).mkdir(parents=True)
+    programs = (rg, root / "none") if tool == "ls" else (rg,)
+    for program in programs:
+        tools = sync.Workspace(root, rg=program)
+        listed = getattr(tools, f"{tool}_result")()
+        folders = [slashed(entry.path) for entry in listed.entries if entry.is_dir]
+        assert folders == [*(["lib"] if "lib/a.txt" in files else []), "void", "void/deep"]
+        assert listed.total_files == len(files)
+    assert "void" not in sync.Workspace(root, rg=rg).ls(ignore=["void"])
 
 
 def test_ls_ignore_drops_matching_entries(plant: Plant) -> None:

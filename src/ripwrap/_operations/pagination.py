@@ -157,7 +157,20 @@ def _contexts(decoder: MessageDecoder, records: Records) -> tuple[Context, ...]:
 
 def _as_context(match: GrepMatch) -> Context:
     kept = {name: getattr(match, name) for name in ("path", "lines", "line_number", "absolute_offset")}
-    return Context(**kept, submatches=())
+    return FurtherMatch(**kept, submatches=())
+
+
+class FurtherMatch(Context, frozen=True):
+    """Match that is not on the page, but in the context of one that is. It equals the `Context` with its values."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Context) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.absolute_offset))
+
+    def __repr_name__(self) -> str:
+        return Context.__name__
 
 
 def _decoded(decoder: MessageDecoder, records: Records) -> list[Any]:

@@ -22,6 +22,7 @@ from ripwrap.binary.settings import offline
 from ripwrap.errors import BinaryError, Hint, HintedText
 from ripwrap.mcp.clients import WorkspaceOptions
 from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, Gate, ServerLimits
+from ripwrap.mcp.malformed import AnsweringStream
 from ripwrap.mcp.server import server
 from ripwrap.options import StrPath
 from ripwrap.workspace.dispatch import without_rg
@@ -142,7 +143,7 @@ async def _serve_stdio(made: Server[Any]) -> None:
     async with stdio_server() as (read, write):
         async with anyio.create_task_group() as group:
             group.start_soon(_note_signals, received, group.cancel_scope.cancel)
-            await made.run(read, write, made.create_initialization_options())
+            await made.run(AnsweringStream(read, write), write, made.create_initialization_options())
             group.cancel_scope.cancel()
         _raise_first(received)  # inside of stdio_server(), because its exit waits for a thread that reads stdin
 

@@ -228,7 +228,9 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
 class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
     """Methods of `read_file`."""
 
-    def read_file(self, path: str, start_line: int = 1, end_line: int = 0, *, ranges: str = "") -> str:
+    def read_file(
+        self, path: str, start_line: int = 1, end_line: int = 0, *, ranges: str = "", head: int = 0, tail: int = 0
+    ) -> str:
         """Read lines of a text file, with their numbers.
 
         The last line, in parentheses, says which lines were shown, and how to get more. Long lines are cut. Search
@@ -239,6 +241,8 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             start_line (int): Number of the first line; default 1.
             end_line (int): Number of the last line; 0, the default, is the end of the file.
             ranges (str): Several ranges of lines at once, e.g. `10-40,80-95`, instead of start_line and end_line.
+            head (int): Number of lines from the beginning of the file, instead of the other arguments.
+            tail (int): Number of lines from the end of the file; with head, both ends are shown.
         """
         return run_blocking(self._tools.answer(READ_FILE, locals()))
 

@@ -1,7 +1,7 @@
 """Tool `grep_content`: its arguments, its result and its methods; the search is in `workspace/grep_content.py`."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal, Self, TypeAlias, Unpack
@@ -88,6 +88,16 @@ class GrepContentArguments(ToolArguments, frozen=True):
         return values
 
 
+class FurtherLines(frozenset[int]):
+    """Numbers of lines. All are equal, because results are compared by their fields alone."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FurtherLines)
+
+    def __hash__(self) -> int:
+        return hash(FurtherLines)
+
+
 class ContentMatch(Model, frozen=True):
     """Match with its context. A context line between two matches belongs to only one of the two.
 
@@ -110,12 +120,19 @@ class ContentMatch(Model, frozen=True):
     section: Section | None = None
     anchors: tuple[str, ...] = ()
 
+    _further: FurtherLines = FurtherLines()
+
+    def with_further(self, lines: Iterable[int]) -> Self:
+        """Set the numbers of the lines of context that match, too, and are not on this page."""
+        self._further = FurtherLines(lines)  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # private
+        return self
+
     def lines(self) -> Iterator[tuple[int, str, str]]:
         """Yield number, mark (`:` for a match, `-` for context) and text of each line."""
         number = self.line - len(self.before)
         for mark, texts in (("-", self.before), (":", self.match.split("\n")), ("-", self.after)):
             for text in texts:
-                yield number, mark, text
+                yield number, ":" if number in self._further else mark, text
                 number += 1
 
 

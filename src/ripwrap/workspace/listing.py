@@ -28,7 +28,6 @@ from ripwrap.workspace.tree_collector import (
     TreeCollector,
     add_folders,
     find_denied,
-    find_links,
     walk_tree,
 )
 
@@ -60,9 +59,7 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
             _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
             engine = "python"
             tree = await run.call(partial(walk_tree, scope, new, options))
-        if tree.is_empty:
-            tree = await run.call(partial(add_folders, tree, scope, options))
-        listed = await run.call(partial(_with_links, settings, scope, tree, options))
+        listed = await run.call(partial(_with_folders, settings, scope, tree, options))
         return await run.call(
             partial(_tree_result, settings, listed, tree, arguments.limit, engine=engine, layout="ls")
         )
@@ -78,23 +75,22 @@ async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
         common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
         new = partial(TreeCollector, scope, 0, EXCLUDE, call.progress, common=common)
         tree = await run.collect(Step(query, new, scope.timeout))
-        if tree.is_empty:
-            tree = await run.call(partial(add_folders, tree, scope, scope.options))
-        listed = await run.call(partial(_with_links, settings, scope, tree, scope.options))
+        listed = await run.call(partial(_with_folders, settings, scope, tree, scope.options))
         return await run.call(
             partial(_tree_result, settings, listed, tree, arguments.limit, engine="rg", layout="tree")
         )
 
 
-def _with_links(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
-    """Return the scope of `_with_denied()`, with a note about the links that are not listed, as no link is followed.
+def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
+    """Add directories without files to the tree, and return the scope of `_with_denied()`.
 
-    Links to denied files, and out of the roots, are not named.
+    The scope has a note about the links that are not listed, because no link is followed. Links to denied files, and
+    out of the roots, are not named.
     """
+    found, late = ([], True) if tree.timed_out else add_folders(tree, scope, options)
     scope = _with_denied(settings, scope, tree, options)
-    if settings.follow or tree.timed_out or active_overlay() is not None:
+    if settings.follow or active_overlay() is not None:
         return scope
-    found, late = find_links(scope, tree, options)
     shown_links = [one for one in found if settings.sandbox.holds(os.path.join(scope.location.cwd, one))]
     return replace(scope, notes=(*scope.notes, *links_note(map(scope.location.shown, shown_links), late=late)))
 

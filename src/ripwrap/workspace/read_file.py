@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -86,6 +86,8 @@ class ReadFileOptions(TypedDict, total=False):
     """Options of `read_file()` besides `path`, `start_line` and `end_line`."""
 
     ranges: str
+    head: int
+    tail: int
 
 
 class LineRange(NamedTuple):
@@ -111,6 +113,8 @@ class ReadFileArguments(ToolArguments, frozen=True):
     start_line: LineNumber = 1
     end_line: LineNumber = 0
     ranges: LineRanges = ""
+    head: LineNumber = 0
+    tail: LineNumber = 0
 
     @model_validator(mode="before")
     @classmethod
@@ -130,27 +134,36 @@ class ReadFileArguments(ToolArguments, frozen=True):
         return values
 
     def line_ranges(self) -> list[LineRange]:
-        """Return the ranges of lines in order; join ranges that overlap or touch.
+        """Return the ranges of lines in order, without `tail`; join ranges that overlap or touch.
 
         Raises:
-            ValueError: `ranges` is not a list of ranges or is given together with `start_line` or `end_line`, or a
-                range ends before its start.
+            ValueError: `ranges` is not a list of ranges, a range ends before its start, or arguments are combined that
+                choose lines in different ways.
         """
+        if self.head or self.tail:
+            if self.ranges.strip() or self.start_line > 1 or self.end_line:
+                raise ValueError("head and tail cannot be combined with start_line, end_line or ranges; leave them out")
+            return [LineRange(1, self.head)] if self.head else []
         if not self.ranges.strip():
             return [_range(max(self.start_line, 1), self.end_line or None, "start_line", "end_line")]
         if self.start_line > 1 or self.end_line:
             raise ValueError(
                 "ranges cannot be combined with start_line or end_line; leave out ranges, or start_line and end_line"
             )
-        merged: list[LineRange] = []
-        for one in sorted(map(_parse_range, self.ranges.split(","))):
-            last = merged[-1] if merged else None
-            if last is not None and (last.end is None or one.start <= last.end + 1):
-                end = None if last.end is None or one.end is None else max(last.end, one.end)
-                merged[-1] = LineRange(last.start, end)
-            else:
-                merged.append(one)
-        return merged
+        return _merged(map(_parse_range, self.ranges.split(",")))
+
+
+def _merged(ranges: Iterable[LineRange]) -> list[LineRange]:
+    """Return ranges in order, and join those that overlap or touch."""
+    merged: list[LineRange] = []
+    for one in sorted(ranges):
+        last = merged[-1] if merged else None
+        if last is not None and (last.end is None or one.start <= last.end + 1):
+            end = None if last.end is None or one.end is None else max(last.end, one.end)
+            merged[-1] = LineRange(last.start, end)
+        else:
+            merged.append(one)
+    return merged
 
 
 def _parse_range(text: str) -> LineRange:
@@ -240,11 +253,13 @@ class _LinesRead:
         lines: First lines of the ranges, about as many as fit into an answer; long lines are cut.
         total: Number of all lines; `None` if counting them took too long.
         encoding: Encoding of the file.
+        ranges: Ranges of the lines, with the last lines that `tail` asks for.
     """
 
     lines: list[_Line]
     total: int | None
     encoding: str
+    ranges: list[LineRange]
 
 
 async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
@@ -255,9 +270,10 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
         ValueError: The file is binary, or has no line in the ranges.
     """
     run, settings = call.run, call.settings
-    ranges = arguments.line_ranges()
+    given = arguments.line_ranges()
     location = await run.call(partial(settings.sandbox.locate_file, arguments.path, "ls lists its files"))
-    found = await run.call(partial(_read, settings, location, ranges))
+    found = await run.call(partial(_read, settings, location, given, arguments.tail))
+    ranges = found.ranges
     if not found.lines and found.total:
         first = min(one.start for one in ranges)
         has = f"{shown_path(location.name)} has {plural(found.total, 'line')}"
@@ -318,12 +334,17 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[LineBlock]:
             start = at
 
 
-def _read(settings: Settings, location: RootLocation, ranges: Sequence[LineRange]) -> _LinesRead:
-    """Read lines of a file, in bounded memory for files and lines of any size."""
+def _read(settings: Settings, location: RootLocation, given: Sequence[LineRange], tail: int) -> _LinesRead:
+    """Read ranges of lines of a file, and its last `tail` lines, in bounded memory for files and lines of any size."""
     deadline = Deadline(settings.timeout, "the first line to read was not reached")
     with open_text(settings, location, "read_file") as (text, encoding, redactor):
+        start, ranges = text.tell(), [*given]
+        if tail:
+            last = skip_lines(text, sys.maxsize, deadline)
+            ranges = _merged([*given, LineRange(max(last - tail + 1, 1), None)])
+            text.seek(start)
         lines, total = _read_text(text, settings, redactor, ranges, deadline)
-    return _LinesRead(lines, total, encoding)
+    return _LinesRead(lines, total, encoding, ranges)
 
 
 @contextmanager
@@ -478,7 +499,9 @@ READ_FILE = ToolSpec(
 class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
     """Methods of `read_file`."""
 
-    async def read_file(self, path: str, start_line: int = 1, end_line: int = 0, *, ranges: str = "") -> str:
+    async def read_file(
+        self, path: str, start_line: int = 1, end_line: int = 0, *, ranges: str = "", head: int = 0, tail: int = 0
+    ) -> str:
         """Read lines of a text file, with their numbers.
 
         The last line, in parentheses, says which lines were shown, and how to get more. Long lines are cut. Search
@@ -489,6 +512,8 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             start_line (int): Number of the first line; default 1.
             end_line (int): Number of the last line; 0, the default, is the end of the file.
             ranges (str): Several ranges of lines at once, e.g. `10-40,80-95`, instead of start_line and end_line.
+            head (int): Number of lines from the beginning of the file, instead of the other arguments.
+            tail (int): Number of lines from the end of the file; with head, both ends are shown.
         """
         return await self._tools.answer(READ_FILE, locals())
 

@@ -1,8 +1,10 @@
 """Lines as answers show them: secrets masked, long lines cut to the text near the match; no I/O."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from ripwrap._operations.pagination import FurtherMatch
 from ripwrap._text import has_text, shown
 from ripwrap.models import Context, Match, Span
 from ripwrap.workspace.anchors import HASHED_CHARS, line_hashes
@@ -29,13 +31,26 @@ def content_matches(
         ContentMatch(
             file=name,
             line=match.line_number or 0,
-            before=tuple(_clipped(line, max_line, redactor) for line in match.before),
+            before=tuple(_context_lines(match.before, max_line, redactor)),
             match=_clipped(match, max_line, redactor),
-            after=tuple(_clipped(line, max_line, redactor) for line in match.after),
+            after=tuple(_context_lines(match.after, max_line, redactor)),
             anchors=_hashes((*match.before, match, *match.after), redactor) if anchors else (),
-        )
+        ).with_further(_further_lines(match.before, match.after))
         for match in file.matches
     ]
+
+
+def _context_lines(context: Iterable[Context], max_line: int, redactor: Redactor | None) -> Iterable[str]:
+    """Yield the lines of context; a match of several lines may be among them."""
+    for line in context:
+        yield from _clipped(line, max_line, redactor).split("\n")
+
+
+def _further_lines(*context: Sequence[Context]) -> Iterable[int]:
+    """Yield the numbers of lines of context that match, too, but are not on the page."""
+    for line in chain(*context):
+        if isinstance(line, FurtherMatch) and line.line_number is not None:
+            yield from range(line.line_number, line.line_number + line.lines.rstrip("\r\n").count("\n") + 1)
 
 
 def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tuple[str, ...]:

@@ -24,8 +24,8 @@ COMMON_DIRECTORIES = frozenset(
 Their content is listed with `include_ignored`, or if the searched directory or a directory above it has an ignore file.
 """
 
-MAX_LINK_SECONDS = 1.0
-"""Time limit in seconds for finding the links that a tree leaves out."""
+MAX_FOLDER_SECONDS = 1.0
+"""Time limit in seconds for finding the directories without files, and the links that a tree leaves out."""
 
 COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
 """Globs of files that `ls` and `tree` count but do not name.
@@ -176,30 +176,30 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
     return tree
 
 
-def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> TreeCollector:
-    """Add the directories to an empty tree, because rg lists only files; block until the scope's time limit at most."""
-    from ripwrap.workspace.walk import ScopeWalk
+def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> tuple[list[str], bool]:
+    """Add the directories without files to a tree, because rg lists only files; block for `MAX_FOLDER_SECONDS` at most.
 
-    walk = ScopeWalk(scope, options)
-    for path in walk.paths(folders=True):
-        tree.add(path)
-    tree.timed_out = walk.timed_out
-    return tree
-
-
-def find_links(scope: Scope, tree: TreeCollector, options: FileOptions) -> tuple[list[str], bool]:
-    """Return the links that a tree leaves out, as none is followed, and True if the time limit was reached; blocking.
-
-    Ignored and hidden links, and links in closed directories, are left out.
+    Return the links that the tree leaves out, and True if the time limit was reached. Ignored and hidden links, and
+    links in closed directories, are not returned.
     """
     from ripwrap.workspace.walk import ScopeWalk
 
-    if tree.all_common:  # a link in these directories is not listed, and they may be large
-        globs = options.get("glob", ())
-        pruned = [f"!{name}/" for name in sorted(COMMON_DIRECTORIES)]
-        options = cast("FileOptions", {**options, "glob": [*([globs] if isinstance(globs, str) else globs), *pruned]})
-    walk = ScopeWalk(replace(scope, timeout=MAX_LINK_SECONDS), options)
-    return [path for path in walk.paths(links=True) if tree.would_list(path)], walk.timed_out
+    given = options.get("glob", ())
+    globs = [given] if isinstance(given, str) else [*given]
+    globs += [f"{glob[:-3]}/" for glob in globs if glob.startswith("!") and glob.endswith("/**")]  # the directory, too
+    if tree.all_common:  # the content of these directories is not listed, and they may be large
+        globs += [f"!{name}/" for name in sorted(COMMON_DIRECTORIES)]
+    options = cast("FileOptions", {**options, "glob": globs})
+    seconds = MAX_FOLDER_SECONDS if scope.timeout is None else min(MAX_FOLDER_SECONDS, scope.timeout)
+    links: list[str] = []
+    is_empty, walk = tree.is_empty, ScopeWalk(replace(scope, timeout=seconds), options)
+    for path in walk.paths(folders=True, links=True):
+        if path.endswith(os.sep):
+            tree.add(path)
+        elif tree.would_list(path):
+            links.append(path)
+    tree.timed_out = tree.timed_out or (is_empty and walk.timed_out)
+    return links, walk.timed_out
 
 
 def find_denied(scope: Scope, options: FileOptions) -> tuple[list[str], bool]:

@@ -42,7 +42,7 @@ class ScopeWalk:
         """Yield the paths of files, relative to the directory that rg runs in.
 
         Each step blocks. With `folders`, directories are yielded too; the path of a directory ends in a separator. With
-        `links`, only symbolic links are yielded, in place of files.
+        `links`, symbolic links are yielded in place of files.
 
         Raises:
             GlobError: A glob of the options does not parse.
