@@ -131,6 +131,14 @@ def conformance(session: nox.Session) -> None:
 
 
 @nox.session
+def frozen(session: nox.Session) -> None:
+    """Freeze a small program with PyInstaller, as one file and as a directory, and run it; two minutes."""
+    _install(session, "test", extras="bin")
+    session.install("pyinstaller>=6.10")  # the first that unpacks one file only once for its child processes
+    session.run("pytest", "tests/test_frozen.py", *session.posargs)
+
+
+@nox.session
 def inspector(session: nox.Session) -> None:
     """Run MCP's own inspector against the server, over stdio and HTTP; npm and node for it come from PyPI."""
     _install(session, "test", extras="bin,cli,mcp")

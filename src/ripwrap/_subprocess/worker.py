@@ -1,11 +1,13 @@
 """Worker process that runs code of this package. It answers requests, and ends when its parent process ends.
 
 The process is a new Python that imports one module. A process of `multiprocessing` would import the caller's main
-module again, and run a script without `if __name__ == "__main__"` twice.
+module again, and run a script without `if __name__ == "__main__"` twice. Only a frozen program has no Python to start:
+it starts itself, and `multiprocessing.freeze_support()`, which it must call, runs the code.
 """
 
 import io
 import os
+import pickle
 import signal
 import struct
 import subprocess
@@ -18,7 +20,7 @@ from contextlib import suppress
 from typing import IO
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._subprocess import Popen, defer_interrupts, kill, start
+from ripwrap._subprocess import Popen, defer_interrupts, kill, start, wait_for_exit
 
 if sys.platform != "win32":
     import resource
@@ -44,7 +46,14 @@ _COUNT = struct.Struct(">I")
 _SIZE = struct.Struct(">Q")
 _MAX_PARTS = 16
 _MAX_READ_BYTES = 1 << 18
+_END_TIMEOUT = 1.0
+"""Seconds to wait for the exit code of a process that ended, or closed its stdout, before it was ready."""
 _READY = [b"ready"]
+_IS_WORKER = "_RIPWRAP_WORKER"
+"""Environment variable of a worker process. A process that has it starts no worker process: it may be a frozen program
+that does not know that it was started as one, and would start itself without end.
+"""
+_FREEZE_SUPPORT = "a frozen program must call multiprocessing.freeze_support() at the beginning of its main module"
 _INHERITED_VARIABLES = frozenset(
     (
         *("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),  # to start Python
@@ -56,11 +65,13 @@ _INHERITED_VARIABLES = frozenset(
             "XDG_CACHE_HOME",
             "SEMBLE_GRAMMARS_CACHE_DIR",
         ),  # to unpack grammars
+        "_MEIPASS2",  # of PyInstaller before 6.10; see `_INHERITED_PREFIXES`
     )
 )
 """Environment variables that the process inherits. Other variables may hold secrets. The process does not inherit them,
 because hostile source code may take control of a parser.
 """
+_INHERITED_PREFIXES = ("LC_", "_PYI_", "NUITKA_")  # a frozen program finds what it has unpacked by the last two
 
 
 class StartError(Exception):
@@ -157,9 +168,10 @@ class WorkerProcess:
         with defer_interrupts():
             self._process = _start_process(self._code)
         if self._exchange(None, _START_TIMEOUT) != _READY:
-            code = self._process.wait()
+            code = wait_for_exit(self._process, _END_TIMEOUT)  # a frozen program may be running its main module instead
             _check_cancelled()
-            raise StartError(f"it ended with exit code {code}")
+            why = "it did not answer" if code is None else f"it ended with exit code {code}"
+            raise StartError(f"{why}; {_FREEZE_SUPPORT}" if _is_frozen() else why)
         self._used, self._ended = time.monotonic(), threading.Event()
         # A daemon thread, so that the program can end without waiting for it.
         threading.Thread(
@@ -262,17 +274,29 @@ def _set_alarm(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
+def is_python() -> bool:
+    """Return True if `sys.executable` is Python. In a frozen program it is the program, and it may be unknown."""
+    return bool(sys.executable) and not _is_frozen()
+
+
+def _is_frozen() -> bool:
+    return bool(getattr(sys, "frozen", False))
+
+
 def _start_process(code: str) -> Popen:
     environment = {
-        name: value for name, value in os.environ.items() if name in _INHERITED_VARIABLES or name.startswith("LC_")
+        name: value
+        for name, value in os.environ.items()
+        if name in _INHERITED_VARIABLES or name.startswith(_INHERITED_PREFIXES)
     }
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), _IS_WORKER: "1"}
+    argv = _argv(code)
     try:
         # The process has its own process group, so that a terminal's Ctrl-C does not end it; otherwise the current file
         # would be reported as unreadable. The pipes have no buffers, because a forked child would write the buffered
         # bytes again.
-        return start(
-            [sys.executable, "-P", "-c", code],
+        process = start(
+            argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -280,14 +304,59 @@ def _start_process(code: str) -> Popen:
         )
     except OSError as error:
         raise StartError(f"{sys.executable} cannot be started: {error.strerror}") from error
+    if _is_frozen() and process.stdin is not None:
+        with suppress(OSError):  # it has ended; the exchange that follows says so
+            _write_all(process.stdin, pickle.dumps({}) + pickle.dumps(_FrozenWorker(code)))
+    return process
+
+
+def _argv(code: str) -> list[str]:
+    """Return the command of a process that runs code.
+
+    Raises:
+        StartError: No such process can be started.
+    """
+    if os.environ.get(_IS_WORKER):
+        raise StartError(f"this process is itself a worker process, which starts no other; {_FREEZE_SUPPORT}")
+    if not sys.executable:
+        raise StartError("sys.executable, the path of Python, is empty; set it to the path of a Python")
+    if not _is_frozen():
+        return [sys.executable, "-P", "-c", code]
+    if sys.platform == "win32":
+        raise StartError("a frozen program cannot start it on Windows")
+    from multiprocessing import spawn  # late, and here: PyInstaller then adds what `freeze_support()` needs
+
+    return spawn.get_command_line(pipe_handle=0)
+
+
+class _FrozenWorker:
+    """Program of a worker process of a frozen program, which `multiprocessing.freeze_support()` runs.
+
+    That function reads from the descriptor `pipe_handle` two pickles, as `multiprocessing.spawn` describes: settings of
+    the process, and an object whose `_bootstrap()` it calls. A real `Process` would also need a resource tracker, which
+    is one more copy of the program.
+    """
+
+    def __init__(self, code: str) -> None:
+        self._code = code
+
+    def _bootstrap(self, parent_sentinel: int) -> int:
+        os.dup2(parent_sentinel, 0)  # a copy of stdin, which `freeze_support()` has closed
+        os.close(parent_sentinel)
+        exec(self._code, {})  # noqa: S102 - as `python -c` does
+        return 0
 
 
 def _write(stream: IO[bytes], parts: Sequence[bytes]) -> None:
     header = [_COUNT.pack(len(parts)), *(_SIZE.pack(len(part)) for part in parts)]
     for data in (b"".join(header), *parts):
-        rest = memoryview(data)
-        while rest:
-            rest = rest[stream.write(rest) :]
+        _write_all(stream, data)
+
+
+def _write_all(stream: IO[bytes], data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[stream.write(rest) :]
 
 
 def _read(stream: IO[bytes], most: int | None = None) -> list[bytes] | None:

@@ -9,7 +9,6 @@ the files of this worker.
 import json
 import logging
 import os
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._subprocess.pool import WorkerPool, usable_cpus
-from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
+from ripwrap._subprocess.worker import StartError, WorkerProcess, is_python, serve_requests
 from ripwrap.index.splitting import TOKENIZER, Chunker, ChunkPosition, SplitFile, SplitRequest, SplitText, split_file
 
 MIN_BYTES = 4_000_000
@@ -76,7 +75,7 @@ class Splitter:
             return split_file(root, request, follow=follow, chunker=self.chunker)
 
         count = usable_cpus() if self.processes is None else self.processes
-        if total < self.least or count < (2 if self.processes is None else 1) or not _can_start():
+        if total < self.least or count < (2 if self.processes is None else 1) or not is_python():
             yield from (split(request) for request, _ in requests)
             return
         failed: list[StartError] = []
@@ -101,11 +100,6 @@ class Splitter:
         with CANCELLED.get().child(), closing(pool.map(ask, _batches(requests))) as answers:
             for batch, message in answers:
                 yield from _answers(batch, message, split)
-
-
-def _can_start() -> bool:
-    """Return True if `sys.executable` is Python; in a frozen program, `sys.executable` is the program itself."""
-    return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
 def _answers(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from ripwrap._ripgrep.named_paths import FAKE_FILES
+from ripwrap._subprocess.worker import is_python
 
 Behavior: TypeAlias = Literal[
     "silent", "slow", "endless", "fails", "killed", "truncated", "garbage", "noisy", "ignores_signals"
@@ -161,6 +162,10 @@ def _write(directory: Path, *arguments: str) -> Path:
     if os.name == "nt":
         raise NotImplementedError(
             "on Windows, a script cannot be started in place of rg; use ripwrap.testing.tree() with a real rg"
+        )
+    if not is_python():
+        raise NotImplementedError(
+            "sys.executable is no Python, which a fake rg needs; use ripwrap.testing.tree() and a real rg"
         )
     # The line of `#!` is limited to 127 bytes on some systems, and Python may be in a directory with a long path.
     command = shlex.join([sys.executable, "-IS", *arguments])

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ripwrap._code.structure.languages import Language
 from ripwrap._subprocess.pool import WorkerPool, usable_cpus
-from ripwrap._subprocess.worker import StartError, WorkerProcess
+from ripwrap._subprocess.worker import StartError, WorkerProcess, is_python
 from ripwrap._text import in_seconds
 from ripwrap.errors import Hint, HintedText, PatternError, RipwrapError
 from ripwrap.models import Model
@@ -154,10 +154,11 @@ class CodeWorkers:
         try:
             answer = worker.request([self._head] if text is None else [self._head, text])
         except StartError as error:
-            command = shlex.join((sys.executable, "-c", "import ripwrap._code.structure.worker"))
-            raise RipwrapError(
-                f"the process that parses code cannot be started: {error}; to see the reason, run {command}"
-            ) from error
+            message = f"the process that parses code cannot be started: {error}"
+            if is_python():
+                command = shlex.join((sys.executable, "-c", "import ripwrap._code.structure.worker"))
+                message += f"; to see the reason, run {command}"
+            raise RipwrapError(message) from error
         if answer is not None:
             return answer[0]
         if time.monotonic() - begun >= self._seconds:
