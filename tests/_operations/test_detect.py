@@ -289,7 +289,7 @@ async def test_files_that_are_not_known_in_time_make_the_result_inexact(
 ) -> None:
     slow = tmp_path / "rg"
     slow.write_text(
-        f'#!/bin/sh\ncase "$*" in *--files-with-matches*) sleep 60;; esac\nexec {shlex.quote(str(rg.path))} "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *--invert-match*) sleep 60;; esac\nexec {shlex.quote(str(rg.path))} "$@"\n'
     )
     slow.chmod(0o755)
     options: dict[str, Any] = {"cwd": mixed, "encoding": "detect", "rg": slow, "timeout": 1}
