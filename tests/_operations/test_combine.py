@@ -1,6 +1,7 @@
 """Listing the files that match several patterns, with every rg, on asyncio, on trio and blocking."""
 
 import itertools
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,3 +87,38 @@ def test_a_pattern_that_does_not_compile_is_an_error(plant: Plant) -> None:
 def test_the_time_limit_is_for_all_searches(plant: Plant) -> None:
     with pytest.raises(TimeoutError):
         sync.files_matching(all_of=["a", "b"], cwd=plant({"a": "ab"}), timeout=0)
+
+
+@pytest.mark.anyio
+async def test_inverted_patterns_are_searched_one_by_one(plant: Plant, anyio_backend: str) -> None:
+    """Issue 38, 44: as if `files_with_matches(invert_match=True)` ran once for each pattern."""
+    folder = plant({"a": "a\n", "b": "b\n", "ab": "a\nb\n", "c": "c\n", "both": "a b\n", "empty": ""})
+    options: dict[str, Any] = {"cwd": folder, "invert_match": True}
+    assert await ripwrap.files_matching(any_of=["a", "b"], **options) == ["a", "ab", "b", "c"]
+
+    def single(pattern: str) -> set[str]:
+        return set(sync.files_with_matches(pattern, **options))
+
+    everything = {"a", "b", "ab", "c", "both", "empty"}
+    for all_of, any_of, none_of in itertools.product(((), ("a",), ("a", "b")), ((), ("b", "c")), ((), ("a", "b"))):
+        if not (all_of or any_of or none_of):
+            continue
+        left = everything.intersection(*map(single, all_of)).difference(*map(single, none_of))
+        left &= set[str]().union(*map(single, any_of)) if any_of else everything
+        given: dict[str, Any] = {"all_of": all_of, "any_of": any_of, "none_of": none_of}
+        assert await ripwrap.files_matching(**given, **options) == sorted(left), given
+        assert sync.files_matching(**given, **options) == sorted(left)
+        assert sync.files_matching(**given, **options, multiline=True) == sorted(left)
+
+
+def test_inverted_patterns_are_searched_one_by_one_in_items(plant: Plant) -> None:
+    """Issue 38, 44: a neighbour: in places, whose files cannot be named."""
+    folder = plant({"c": "c\n"})
+    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+        archive.writestr("a", "a\n")
+        archive.writestr("both", "a b\n")
+    single = {one: set(sync.files_with_matches(one, cwd=folder, inside="zip", invert_match=True)) for one in "ab"}
+    assert len(single["a"] | single["b"]) == 2
+    assert set(sync.files_matching(any_of=["a", "b"], cwd=folder, inside="zip", invert_match=True)) == (
+        single["a"] | single["b"]
+    )

@@ -12,6 +12,7 @@ import pytest
 
 import ripwrap
 from ripwrap import sync
+from ripwrap._concurrency import CANCELLED, Cancellation
 from ripwrap._ignore.globs import GlobRegex, SteppingPattern, glob_pattern
 from ripwrap._ignore.rules import MAX_RULES, MAX_RULES_BYTES, IgnoreStack, outer_rules, read_rules
 from ripwrap._ripgrep.literals import literals_of, required_literals
@@ -22,6 +23,7 @@ from ripwrap.results import FileMatches, GrepMatch
 from ripwrap.workspace.arguments import MAX_ARGUMENT_CHARS, comma_separated
 from ripwrap.workspace.deny import DenyRules
 from ripwrap.workspace.dispatch import GRACE, CallRunner
+from ripwrap.workspace.redact import Redacted
 from ripwrap.workspace.sandbox import Sandbox
 from ripwrap.workspace.scope import half
 from ripwrap.workspace.shown_lines import content_matches
@@ -306,3 +308,78 @@ def test_lines_of_a_match_are_clipped_in_linear_time() -> None:
         content_matches(FileMatches(path="a", matches=(match,), total_matches=1), "a", 80)
 
     assert ratio(clip, 300) < 3
+
+
+@pytest.mark.parametrize("lines", [100, 3_000])
+def test_long_multi_line_match_is_cut_and_the_rest_can_be_read(plant: Plant, lines: int) -> None:
+    """Issue 38, 37 and 39: a match of many lines, which rg has joined, is cut to the budget, and the answer says so."""
+    folder = plant({"joined.txt": "x y\n" * lines + "end\nx y\n"})
+    workspace = sync.Workspace(folder, max_chars=2_000)
+    found = workspace.grep_content_result(r"x\s", multiline=True)
+    counted = workspace.grep_content_result(r"x\s", multiline=True, output_mode="count")
+    assert found.total_matches == counted.total_matches == lines + 1
+    assert [file.count for file in found.files] == [file.count for file in counted.files] == [lines + 1]
+    (first, *others) = found.matches
+    if lines == 100:
+        assert (first.match.count("\n"), len(others), found.truncated) == (lines - 1, 1, False)
+        return
+    assert found.truncated and not others and len(str(found)) <= 2_000
+    shown = first.match.count("\n") + 1
+    assert f"is cut in line {shown}; read_file(start_line={shown}) shows its other lines" in found.message
+    assert "x y" in workspace.read_file("joined.txt", start_line=shown)
+    rest = workspace.grep_content_result(r"x\s", multiline=True, offset=found.next_offset or 0)
+    assert [one.line for one in rest.matches] == [lines + 2]
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("redact", [False, True])
+def test_cut_match_never_looks_whole(plant: Plant, ends: str, redact: bool) -> None:
+    """Issue 38, 39: with masked secrets, short lines, and any length near the budget."""
+    for lines in range(180, 220, 3):
+        secret = 'token = "ghp_' + "a1B2" * 9 + '"'
+        folder = plant({"f": ends.join([secret, *["x y"] * lines, ""])})
+        found = sync.Workspace(folder, max_chars=2_000, redact=redact).grep_content_result(
+            r"(token.*\n)?(x y\s+)+", multiline=True
+        )
+        (match,) = found.matches
+        assert found.truncated == (match.match.count("\n") + 1 < lines + 1)
+
+
+def test_work_for_a_match_does_not_grow_with_the_lines_that_are_left_out(plant: Plant) -> None:
+    """Issue 38, 37: the lines of a joined match are masked and cut only as far as an answer can show them."""
+    numbers: list[int] = []
+    for lines in (3_000, 30_000):
+        masked: list[str] = []
+
+        def mask(text: str, number: int, masked: list[str] = masked) -> Redacted:
+            masked.append(text)
+            return Redacted(text)
+
+        hits = tuple(Submatch(match="x ", start=at, end=at + 2) for at in range(0, lines * 4, 4))
+        match = GrepMatch(path="a", lines="x y\n" * lines, line_number=1, absolute_offset=0, submatches=hits)
+        content_matches(FileMatches(path="a", matches=(match,), total_matches=1), "a", 80, mask, max_chars=2_000)
+        numbers.append(len(masked))
+    assert numbers[0] == numbers[1] < 1_000
+
+
+def test_time_limit_holds_while_an_answer_is_made() -> None:
+    """Issue 38, 37: the steps after rg end in the time limit of the call."""
+    hit = Submatch(match="x", start=0, end=1)
+    match = GrepMatch(path="a", lines="x\n", line_number=1, absolute_offset=0, submatches=(hit,))
+    file = FileMatches(path="a", matches=(match,) * 3, total_matches=3)
+    token = CANCELLED.set(Cancellation(0))
+    try:
+        with pytest.raises(TimeoutError):
+            content_matches(file, "a", 80)
+    finally:
+        CANCELLED.reset(token)
+
+
+@pytest.mark.slow  # 21 MiB
+def test_joined_matches_that_are_too_long_are_not_called_a_line(plant: Plant) -> None:
+    """Issue 38, 39: a record over 20 MiB may have the lines of many matches."""
+    folder = plant({"big": "x y\n" * (1 << 20)})
+    (error,) = sync.grep(r"x\s", cwd=folder, multiline=True, timeout=None).errors
+    assert error.message == "1 block of joined matches left out, longer than 20 MiB in rg's JSON"
+    answer = sync.Workspace(folder, timeout=60).grep_content(r"x\s", multiline=True)
+    assert "1 block of joined matches left out, too long to show, e.g. in big" in answer

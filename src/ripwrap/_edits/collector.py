@@ -123,7 +123,7 @@ class EditCollector:
                 f"rg was stopped after timeout={self._timeout} seconds, before it had searched everything; "
                 "allow more time"
             )
-        self._unread = tuple(end.path_errors())
+        self._unread, self._query = tuple(end.path_errors()), end.query
 
     @property
     def errors(self) -> tuple[PathError, ...]:
@@ -133,7 +133,7 @@ class EditCollector:
             for path in self._files
             if (reason := self._why_left_out(path))
         )
-        too_long = too_long_errors(self._decoder.dropped)
+        too_long = too_long_errors(self._decoder.dropped, self._query)
         return (*self._unread, *sorted(left_out, key=lambda error: error.path or ""), *too_long)
 
     @property

@@ -188,7 +188,7 @@ class ColumnsAnswer:
 
     def finish(self, end: Exit) -> Iterator[Columns]:
         """Yield the last batch, and log the files and lines that could not be read."""
-        end.warn(too_long_errors(self._decoder.dropped))
+        end.warn(too_long_errors(self._decoder.dropped, end.query))
         yield from self.take_rest()
 
     def take_rest(self) -> Iterator[Columns]:

@@ -98,6 +98,15 @@ class MatchingRequest:
     query: Query
     timeout: float | None
 
+    def alone(self, condition: _Condition) -> list[_Condition]:
+        """Return the conditions to search for one by one: with `invert_match`, one for each pattern.
+
+        In one run with several patterns, only a line that matches none of them would count.
+        """
+        if not self.query.options.get("invert_match"):
+            return [condition]
+        return [replace(condition, patterns=(pattern,)) for pattern in condition.patterns]
+
 
 def matching_request(
     all_of: str | Sequence[str],
@@ -140,15 +149,16 @@ async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
     """Search once for each condition, in the files that meet the earlier conditions; return the files that meet all."""
     within = DeadlineRunner(run, request.timeout)
     first, *others = request.conditions
-    listing = await within.collect(_first_step(request, first))
-    if listing.end is not None:
-        listing.end.warn()
-    left = set(listing.every())  # two items of one name have different marks
+    listings = [await within.collect(_first_step(request, one)) for one in request.alone(first)]
+    if listings[0].end is not None:  # the others could not read the same paths
+        listings[0].end.warn()
+    combined = set[str].union if first.matching else set[str].intersection
+    left = combined(*(set(listing.every()) for listing in listings))
     request = replace(request, query=replace(request.query, must_exist=False))  # a file may vanish between two searches
     for condition in others:
-        if not left:
-            break
-        found = await _matching(within, request, condition, left)
+        found: set[str] = set()
+        for one in request.alone(condition) if left else ():
+            found |= await _matching(within, request, one, left)
         left = left & found if condition.matching else left - found
     return sorted(map(unmarked, left), key=lambda path: path_order(os.fsencode(path)))
 

@@ -348,7 +348,7 @@ def result_of(
         truncated=more or not found.exact,
         next_offset=next_offset,
         stop_reason=reason,
-        errors=(*errors, *too_long_errors(found.dropped)),
+        errors=(*errors, *too_long_errors(found.dropped, request.query)),
         dropped_records=found.dropped_records,
         message=message,
     )
@@ -444,7 +444,7 @@ def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[
 
 
 def result_message(
-    found: PageCollector, page: PageRequest, shown: int, next_offset: int | None, ended_after: float | None
+    found: MatchCollector, page: PageRequest, shown: int, next_offset: int | None, ended_after: float | None
 ) -> str:
     """Return a sentence about the matches, and a sentence for each reason why the answer is incomplete.
 
@@ -471,7 +471,7 @@ def result_message(
     if found.dropped_records:
         names = list(map(_text.shown, filter(None, found.dropped)))
         where = f" ({'first ' if len(names) > 1 else ''}in {names[0]})" if names else ""
-        sentences.append(f"{too_long_text(found.dropped_records)}{where}")
+        sentences.append(f"{too_long_text(found.dropped_records, found.end.query)}{where}")
     if found.binary:
         sentences.append(
             f"{plural(found.binary, 'file')} taken for binary, so searched only up to the first NUL byte; matches "
@@ -480,12 +480,13 @@ def result_message(
     return ". ".join(sentences) + "."
 
 
-def counts_text(found: PageCollector, ended_after: float | None = None) -> str:
+def counts_text(found: PageCollector, ended_after: float | None = None, matches: int | None = None) -> str:
     """Return the number of matches and files, with "at least" if the counts are incomplete.
 
     Args:
         found: Collector, with its counts.
         ended_after: Timeout in seconds, if rg was stopped because of the timeout; otherwise `None`.
+        matches: Number of matches; `None` for the number of records.
     """
-    text = f"{plural(found.matches, 'match', 'es')} in {plural(found.files, 'file')}"
+    text = f"{plural(found.matches if matches is None else matches, 'match', 'es')} in {plural(found.files, 'file')}"
     return text if ended_after is None and not found.dropped_records else f"at least {text}"

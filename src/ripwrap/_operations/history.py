@@ -97,5 +97,5 @@ class _HistoryAnswer(SearchAnswer):
         return cast("Iterator[HistoryMatch]", self._end_run(end))
 
     def finish(self, end: Exit) -> Iterator[HistoryMatch]:
-        end.warn(self._too_long())
+        end.warn(self._too_long(end))
         return iter(())

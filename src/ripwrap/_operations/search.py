@@ -242,9 +242,9 @@ class SearchAnswer:
             if self.full:
                 return
 
-    def _too_long(self) -> tuple[PathError, ...]:
+    def _too_long(self, end: Exit) -> tuple[PathError, ...]:
         """Return the errors about lines that were left out because they are too long."""
-        return too_long_errors(self._decoder.dropped)
+        return too_long_errors(self._decoder.dropped, end.query)
 
     def _end_run(self, end: Exit) -> Iterator[Record]:
         """Decode the rest of rg's output, raise an error if rg wrote no summary, and add up the summaries."""
@@ -267,7 +267,7 @@ class MatchAnswer(SearchAnswer):
         return cast("Iterator[Match]", self._end_run(end))
 
     def finish(self, end: Exit) -> Iterator[Match]:
-        end.warn(self._too_long())
+        end.warn(self._too_long(end))
         return iter(())
 
 
@@ -333,7 +333,7 @@ class MessageAnswer(SearchAnswer):
 
     def finish(self, end: Exit) -> Iterator[Message]:
         if summary := self._summary:
-            errors = (*end.path_errors(), *self._too_long())
+            errors = (*end.path_errors(), *self._too_long(end))
             known = {"errors": errors, "dropped_records": self._decoder.dropped_records}
             yield summary.model_copy(update=known)
 

@@ -23,7 +23,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from ripwrap._ripgrep.framing import MAX_RECORD, Framer
-from ripwrap._text import plural
+from ripwrap._ripgrep.query import Query
+from ripwrap._ripgrep.spans import spans_lines
 from ripwrap.errors import DecodeError
 from ripwrap.models import Begin, Context, End, FileCount, Match, PathError, Submatch, Summary
 
@@ -386,16 +387,21 @@ def path_in(head: bytes) -> str:
     return ""
 
 
-def too_long_errors(dropped: Mapping[str, int]) -> tuple[PathError, ...]:
-    """Return an error for each file with records that were dropped because they are too long."""
+def too_long_errors(dropped: Mapping[str, int], query: Query) -> tuple[PathError, ...]:
+    """Return an error for each file with records of a search that were dropped because they are too long."""
     return tuple(
-        PathError(path=path or None, kind="too_long", message=too_long_text(number)) for path, number in dropped.items()
+        PathError(path=path or None, kind="too_long", message=too_long_text(number, query))
+        for path, number in dropped.items()
     )
 
 
-def too_long_text(number: int) -> str:
-    """Return the message that says how many lines were left out, because their records are too long."""
-    return f"{plural(number, 'line')} left out, longer than {MAX_RECORD >> 20} MiB in rg's JSON"
+def too_long_text(number: int, query: Query, why: str = f"longer than {MAX_RECORD >> 20} MiB in rg's JSON") -> str:
+    """Return the message that says how many records were left out, because they are too long.
+
+    A record is a line, or all lines of matches over several lines that rg has joined (rg-facts 17).
+    """
+    names = ("block of joined matches", "blocks of joined matches") if spans_lines(query) else ("line", "lines")
+    return f"{number} {names[number != 1]} left out, {why}"
 
 
 def _parse_envelope(record: bytes) -> tuple[str, Any]:

@@ -4,7 +4,7 @@ In this package, an answer is the result of a tool, and its budget is the worksp
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from ripwrap._ripgrep.round_robin import shares
@@ -39,6 +39,8 @@ class Page:
         exact: True if `total_matches` and `files_matched` are final.
         names: Maximum number of files that the answer names, even if it shows none of their matches; 0 on every page
             except the first.
+        hits: Number of matches that rg has joined in one match, by file and line; empty if all have one.
+        readable: True if `read_file` can show the files.
     """
 
     files: "tuple[FileMatches, ...]"
@@ -48,6 +50,8 @@ class Page:
     files_matched: int
     exact: bool
     names: int
+    hits: Mapping[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    readable: bool = True
 
 
 def fit_to_budget(
@@ -68,7 +72,7 @@ def fit_to_budget(
     fitted = shortened(lambda count: _with_matches(page, answer, order[:count], names), len(order), max_chars)
     if fitted.matches or not order:
         return fitted
-    return shortened(lambda length: _with_matches(page, answer, [_alone(order[0], length)], 0), max_chars, max_chars)
+    return shortened(lambda length: _beginning(page, answer, order[0], length), max_chars, max_chars)
 
 
 def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
@@ -96,6 +100,18 @@ def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> in
         return _with_matches(page, answer, (), count)
 
     return len(shortened(named, min(page.names, len(answer.files)), int(max_chars * NAMES_SHARE)).files)
+
+
+def _beginning(page: Page, answer: GrepContentResult, match: ContentMatch, length: int) -> GrepContentResult:
+    """Return the answer with the beginning of a match, and say how to read the rest of its lines."""
+    alone = _alone(match, length)
+    fitted = _with_matches(page, answer, [alone], 0)
+    if alone.match == match.match:
+        return fitted
+    line = alone.line + alone.match.count("\n")
+    said = f"The match at line {alone.line} is cut in line {line}"
+    rest = f"; read_file(start_line={line}) shows its other lines" if page.readable and line > alone.line else ""
+    return fitted.model_copy(update={"truncated": True, "message": f"{fitted.message} {said}{rest}."})
 
 
 def _alone(match: ContentMatch, length: int) -> ContentMatch:
@@ -135,8 +151,9 @@ def _showing(page: Page, answer: GrepContentResult) -> str:
     """Return the message for an answer that shows only some of the matches."""
     least = "" if page.exact else "at least "
     files = len({match.file for match in answer.matches})
-    all_files, all_matches = plural(page.files_matched, "matching file"), plural(page.total_matches, "match", "es")
-    sentences = [f"Showing {files} of {least}{all_files}, {len(answer.matches)} of {least}{all_matches}."]
+    total, shown = answer.total_matches or 0, sum(page.hits.get((one.file, one.line), 1) for one in answer.matches)
+    all_files, all_matches = plural(page.files_matched, "matching file"), plural(total, "match", "es")
+    sentences = [f"Showing {files} of {least}{all_files}, {shown} of {least}{all_matches}."]
     if answer.next_offset is not None:
         sentences.append(f"offset={answer.next_offset} gives the next page.")
     elif page.reachable == MAX_REACHABLE < page.total_matches:

@@ -18,12 +18,13 @@ from ripwrap._operations.grep import counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.command import search_query
-from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
+from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder, too_long_text
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode, Query
+from ripwrap._ripgrep.spans import spans_lines
 from ripwrap._text import as_utf8, in_seconds, nothing_found, plural
 from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, RipwrapError, SearchError, spell_error
 from ripwrap.models import FileCount
@@ -175,8 +176,9 @@ class ContentCall:
 
     def first_step(self, page_request: PageRequest) -> Step[RoundRobinMatchCollector]:
         """Return the step that searches for the matches, with the options of the call."""
-        collector = partial(RoundRobinMatchCollector, page_request, self.allowed, self.progress)
-        return Step(self.first_query(self.options), collector, self.scope.timeout)
+        query = self.first_query(self.options)
+        known = (page_request, self.allowed, self.progress)
+        return Step(query, partial(RoundRobinMatchCollector, *known, joined=spans_lines(query)), self.scope.timeout)
 
     def step(
         self, options: SearchOptions, page_request: PageRequest, timeout: float | None
@@ -289,15 +291,15 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
         and len(named) == found.files
     ):
         notes.append(await _hidden_matches(run, call, named))
-    much = counts_text(found, None if page.exact else call.scope.timeout)
+    much = counts_text(found, None if page.exact else call.scope.timeout, found.hits)
     answer = GrepContentResult(
         **_about(call, found.end, timed_out=found.timed_out, notes=notes),
-        files=tuple(FileHits(path=call.shown(file.path), count=file.total_matches) for file in files),
+        files=tuple(FileHits(path=call.shown(file.path), count=found.hits_of(file)) for file in files),
         message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(call, found)}{explained}",
         matches=(),
         truncated=False,
         next_offset=None,
-        total_matches=found.matches,
+        total_matches=found.hits,
         files_matched=found.files,
         exact=page.exact,
     )
@@ -333,7 +335,9 @@ def _fit_with_sections(call: ContentCall, page: Page, answer: GrepContentResult)
     redactors = {name: call.redactor(file.path, masking.check) for name, file in files.items()}
     anchors = settings.anchors and call.items is None  # an anchor names a line of a file that can be read
     found = {
-        name: content_matches(file, name, settings.max_line, redactors[name], anchors=anchors)
+        name: content_matches(
+            file, name, settings.max_line, redactors[name], anchors=anchors, max_chars=settings.max_chars
+        )
         for name, file in files.items()
     }
     fitted = fit_to_budget(page, found, answer, settings.max_chars)
@@ -410,6 +414,13 @@ def _page(
         files_matched=found.files,
         exact=found.exact and not call.incomplete,
         names=0 if page_request.offset else min(max(call.arguments.max_matches, 10), 100),
+        hits={
+            (call.shown(file.path), match.line_number or 0): len(match.submatches)
+            for file in files
+            if found.hits > found.matches
+            for match in file.matches
+        },
+        readable=call.items is None,
     )
 
 
@@ -419,7 +430,7 @@ def _omissions(call: ContentCall, found: RoundRobinMatchCollector) -> Iterator[s
         where = "".join(
             f", e.g. in {shown_start(call.shown(path))}" for path in islice(filter(call.names, found.dropped), 1)
         )
-        yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
+        yield f"{too_long_text(found.dropped_records, call.query(call.options), 'too long to show')}{where}."
     if found.binary:
         files = plural(found.binary, "file")
         yield f"{files} taken for binary, so searched only up to the first NUL byte; matches may be missing."

@@ -1,9 +1,11 @@
 """Lines as answers show them: secrets masked, long lines cut to the text near the match; no I/O."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.pagination import FurtherMatch
 from ripwrap._text import has_text, shown
 from ripwrap.models import Context, Match, Span
@@ -16,7 +18,13 @@ if TYPE_CHECKING:
 
 
 def content_matches(
-    file: "FileMatches", name: str, max_line: int, redactor: Redactor | None = None, *, anchors: bool = False
+    file: "FileMatches",
+    name: str,
+    max_line: int,
+    redactor: Redactor | None = None,
+    *,
+    anchors: bool = False,
+    max_chars: int = sys.maxsize,
 ) -> list[ContentMatch]:
     """Return the matches of a file as an answer shows them: secrets masked, long lines cut to the text near the match.
 
@@ -26,24 +34,31 @@ def content_matches(
         max_line: Maximum length of a line, in characters.
         redactor: Function that masks secrets; `None` to show them.
         anchors: True to add the hash of each line.
+        max_chars: Maximum length of the answer, in characters; lines of a match that cannot fit are left out.
+
+    Raises:
+        TimeoutError: The time limit of the call was reached.
     """
-    return [
-        ContentMatch(
-            file=name,
-            line=match.line_number or 0,
-            before=tuple(_context_lines(match.before, max_line, redactor)),
-            match=_clipped(match, max_line, redactor),
-            after=tuple(_context_lines(match.after, max_line, redactor)),
-            anchors=_hashes((*match.before, match, *match.after), redactor) if anchors else (),
-        ).with_further(_further_lines(match.before, match.after))
-        for match in file.matches
-    ]
 
+    def clipped(line: Match | Context) -> str:
+        return _clipped(line, max_line, max_chars, redactor)
 
-def _context_lines(context: Iterable[Context], max_line: int, redactor: Redactor | None) -> Iterable[str]:
-    """Yield the lines of context; a match of several lines may be among them."""
-    for line in context:
-        yield from _clipped(line, max_line, redactor).split("\n")
+    def context_lines(context: Iterable[Context]) -> Iterable[str]:
+        for line in context:
+            yield from clipped(line).split("\n")  # a match of several lines may be among them
+
+    found: list[ContentMatch] = []
+    for match in file.matches:
+        CANCELLED.get().check()
+        before, after = tuple(context_lines(match.before)), tuple(context_lines(match.after))
+        hashes = _hashes((*match.before, match, *match.after), max_chars, redactor) if anchors else ()
+        shown_match = clipped(match)
+        found.append(
+            ContentMatch(
+                file=name, line=match.line_number or 0, before=before, match=shown_match, after=after, anchors=hashes
+            ).with_further(_further_lines(match.before, match.after))
+        )
+    return found
 
 
 def _further_lines(*context: Sequence[Context]) -> Iterable[int]:
@@ -53,7 +68,7 @@ def _further_lines(*context: Sequence[Context]) -> Iterable[int]:
             yield from range(line.line_number, line.line_number + line.lines.rstrip("\r\n").count("\n") + 1)
 
 
-def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tuple[str, ...]:
+def _hashes(lines: Iterable[Match | Context], most: int, redactor: Redactor | None) -> tuple[str, ...]:
     """Return the hash of each line, as it is in the file, even if the answer shows only a part of the line.
 
     Secrets are masked before a line is hashed, so that the hash reveals nothing about a secret.
@@ -61,7 +76,7 @@ def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tupl
     texts: list[str] = []
     for line in lines:
         # read_file and resolve read only the beginning of a long line; mask and hash the same part here.
-        for number, text in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
+        for number, text in enumerate(line.lines.rstrip("\r\n").split("\n")[:most], line.line_number or 1):
             texts.append(redactor(text[: HASHED_CHARS + MAX_SECRET_CHARS], number).text if redactor else text)
     return line_hashes(texts)
 
@@ -77,14 +92,16 @@ def snippet(text: str, lines: int, max_line: int) -> str:
     return "\n".join(shown(_around(line, None, max_line), lines=True) for line in parts[:lines])
 
 
-def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) -> str:
+def _clipped(line: Match | Context, max_line: int, most: int, redactor: Redactor | None) -> str:
     """Return the lines of a match or of its context, as the answer shows them.
 
-    Secrets are masked. Of a long line, only the text around its first match is shown.
+    Secrets are masked. Of a long line, only the text around its first match is shown. Lines that do not fit into an
+    answer of `most` characters are left out, as a whole file may be one match.
     """
     spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
     parts: list[tuple[str, Span | None]] = []
     start = at = 0
+    left = most
     for number, part in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
         end = start + len(part)
         while at < len(spans) and spans[at][1] <= start:  # the spans are in order, as the lines are
@@ -92,6 +109,9 @@ def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) ->
         near = spans[at] if at < len(spans) and spans[at][0] < end else None
         hit = near and (max(near[0], start) - start, min(near[1], end) - start)
         parts.append((part, hit) if redactor is None else _masked(part, hit, number, max_line, redactor))
+        left -= min(len(parts[-1][0].rstrip("\r")), max_line) + 1
+        if left < 0:
+            break
         start = end + 1
     text = "\n".join(part for part, _ in parts)
     if len(text) <= max_line:
