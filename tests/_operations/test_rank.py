@@ -107,7 +107,7 @@ async def test_async_and_blocking_rank_are_equal(shop: Path, rg: RgBinary) -> No
 
 
 def test_rank_is_deterministic(plant: Plant, rg: RgBinary) -> None:
-    folder = plant({f"{number % 7}/{number}.txt": "the same cookie\n" for number in range(60)})
+    folder = plant({f"{number % 7}/{number}.txt": f"the same cookie {number:02}\n" for number in range(60)})
     first = sync.rank("cookie", cwd=folder, rg=rg.path, limit=None)
     assert len(first) == MAX_FILES_READ
     for _ in range(3):
@@ -318,7 +318,7 @@ def test_rank_skips_binary_files_even_if_named(plant: Plant, rg: RgBinary) -> No
             "early.bin": b"cookie\0\n",
             "late.bin": b"cookie\n" + b"hay\n" * 50_000 + b"\0\ncookie\n",
             "a.txt": "cookie\n",
-            "z.txt": "cookie\n",
+            "z.txt": "a cookie\n",
         }
     )
     assert set(paths(sync.rank("cookie", cwd=folder, rg=rg.path))) == {"a.txt", "z.txt"}
@@ -379,9 +379,11 @@ def test_candidate_pool_keeps_definitions_beyond_the_bm25_limit() -> None:
     texts = ["def get(): pass"] * 120 + ["def get(): pass\n" + "other words\n" * 50] * 10
     with contextlib.closing(_fts.open_memory_database()) as database:
         _fts.insert_chunks(database, 0, "a.py", texts)
-        pool = _fts.bm25_pool(database, parse_query("get"), lambda rows: {row: (0, row) for row in rows})
+        pool = _fts.bm25_pool(database, parse_query("get"), lambda rows: {row: (0, row, row) for row in rows})
         assert sorted(row for row, _ in pool) == list(range(130))
-        some = _fts.bm25_pool(database, parse_query("get"), lambda rows: {row: (0, row) for row in rows if row % 2})
+        some = _fts.bm25_pool(
+            database, parse_query("get"), lambda rows: {row: (0, row, row) for row in rows if row % 2}
+        )
     assert sorted(row for row, _ in some) == list(range(1, 130, 2))
 
 

@@ -43,8 +43,16 @@ from ripwrap._ranking.word_query import (
 QUERY = parse_query("cookie storage")
 
 
+class OwnText(TextContent):
+    """Text that counts as different from equal texts of other chunks, which would be left out."""
+
+    @property
+    def key(self) -> str:
+        return f"{id(self)}"
+
+
 def chunk(path: str = "x.py", text: str = "", bm25: float = 1.0, line: int = 1) -> ChunkCandidate:
-    return ChunkCandidate(path, line, line, TextContent(text), bm25)
+    return ChunkCandidate(path, line, line, OwnText(text), bm25)
 
 
 def order(query: str, *pool: ChunkCandidate) -> list[str]:
@@ -533,6 +541,18 @@ def test_neighbouring_words_near_each_other_raise_the_score(text: str, near: flo
     assert ('has "cookie" near "storage"' in entry.reasons) == (near > 0)
 
 
+def test_equal_chunks_are_one_entry_with_their_number() -> None:
+    """Issue 38, 21."""
+    same = [ChunkCandidate(f"{number}.py", 1, 1, TextContent("x"), number / 9) for number in range(3)]
+    copied = ChunkCandidate("9.py", 4, 4, TextContent("x"), 0.1, copies=5)
+    ranked = rank_candidates(QUERY, [*same, copied, chunk("other.py", "x", 0.01)])
+    assert [entry.candidate.path for entry in ranked] == ["2.py", "other.py"]
+    assert ranked[0].reasons[-1] == "the first of 9 equal chunks; 8 left out"
+    shown = rank_candidates(QUERY, [*same, copied], shown=lambda path: path in ("0.py", "1.py"))
+    assert [entry.candidate.path for entry in shown] == ["1.py"]
+    assert shown[0].reasons[-1] == "the first of 2 equal chunks; 1 left out"
+
+
 def test_proximity_counts_in_the_best_files_only() -> None:
     pool = [chunk(f"{number:02}", "cookie storage", bm25=1 - number / 100) for number in range(40)]
     ranked = rank_candidates(QUERY, pool)
@@ -563,7 +583,7 @@ def test_shown_chunk_defines_the_symbol_or_has_the_words_together() -> None:
 
 def test_cosine_scores_range_from_the_fiftieth_file_to_the_best() -> None:
     """Issue 20, item 1: the cosine is added to the score; there is no separate ranking by vectors."""
-    pool = [ChunkCandidate(f"{number:02}", 1, 1, TextContent(""), 0.0, 1 - number / 100) for number in range(60)]
+    pool = [ChunkCandidate(f"{number:02}", 1, 1, OwnText(""), 0.0, 1 - number / 100) for number in range(60)]
     ranked = rank_candidates(QUERY, pool[::-1], vector_weight=0.34)
     assert [entry.candidate for entry in ranked[:50]] == pool[:50]
     assert [parts(ranked[place]) for place in (0, 49, 59)] == pytest.approx([0.34, 0, 0])
@@ -575,8 +595,8 @@ def test_cosine_scores_range_from_the_fiftieth_file_to_the_best() -> None:
 @pytest.mark.parametrize(("weight", "first"), [(0.0, "words"), (0.34, "words"), (0.9, "vector"), (1.0, "vector")])
 def test_weight_of_vectors_decides_between_words_and_vectors(weight: float, first: str) -> None:
     pool = [
-        ChunkCandidate("vector", 1, 1, TextContent(""), 0.1, 0.9),
-        ChunkCandidate("words", 1, 1, TextContent(""), 1.0, 0.1),
+        ChunkCandidate("vector", 1, 1, OwnText(""), 0.1, 0.9),
+        ChunkCandidate("words", 1, 1, OwnText(""), 1.0, 0.1),
     ]
     assert rank_candidates(QUERY, pool, vector_weight=weight)[0].candidate.path == first
 

@@ -4,7 +4,7 @@ A window ends before a definition if possible. This module does no I/O.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 WINDOW_VERSION = "windows 2"
@@ -52,9 +52,16 @@ EMPTY_CHUNK = Chunk(0, 0, 1, 1)
 """Chunk of a file without text, which is found only by its name."""
 
 
-def is_blank(text: str, chunk: Chunk) -> bool:
-    """Return True if a chunk of a text has only white space, so that it is no result."""
-    return text[chunk.start : chunk.end].isspace()
+def without_blank_lines(text: str, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Yield the chunks of a text without blank lines at their beginning, and without chunks of blank lines only."""
+    for chunk in chunks:
+        piece = text[chunk.start : chunk.end]
+        told = piece.lstrip()
+        blank = piece.rfind("\n", 0, len(piece) - len(told)) + 1
+        if not told:
+            continue
+        lines = piece.count("\n", 0, blank)
+        yield chunk._replace(start=chunk.start + blank, start_line=chunk.start_line + lines) if lines else chunk
 
 
 def window_chunks(text: str) -> Iterator[Chunk]:

@@ -3,19 +3,20 @@
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
-from ripwrap._code.windows import EMPTY_CHUNK, Chunk, is_blank, window_chunks
+from ripwrap._code.windows import EMPTY_CHUNK, Chunk, window_chunks, without_blank_lines
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, count_rows, insert_chunks, log_remark, open_memory_database
 from ripwrap._ranking.names import names_in
 from ripwrap._ranking.scoring import ChunkCandidate, TextContent, rank_candidates, word_worths
-from ripwrap._ranking.selection import NAME_TERM, choose_files, file_pattern, matched_stems, query_stems
+from ripwrap._ranking.selection import MAX_FILES_READ, NAME_TERM, choose_files, file_pattern, matched_stems, query_stems
 from ripwrap._ranking.word_query import WordQuery, parse_query
 from ripwrap._ripgrep.command import files_query, words_query
 from ripwrap._ripgrep.decoder import PathDecoder
@@ -259,8 +260,9 @@ def rank_contents(
     query: WordQuery, files: Iterable[tuple[str, bytes]], limit: int | None, deadline: RankingDeadline
 ) -> list[RankedChunk]:
     """Return the best chunks of `files`, which yields the path and the bytes of each file, the best file first."""
-    sources = list(_decode(files))
-    pool, worths = _pool(query, sources, deadline)
+    copies: Counter[str] = Counter()
+    sources = list(_decode(files, copies))
+    pool, worths = _pool(query, sources, copies, deadline)
     of_path = {source.path: source for source in sources}
     results: list[RankedChunk] = []
     for entry in rank_candidates(query, pool, limit, worths=worths):
@@ -298,18 +300,24 @@ def read_raw_files(
         yield path, cut_to_limit(raw)
 
 
-def _decode(files: Iterable[tuple[str, bytes]]) -> Iterator[SourceText]:
+def _decode(files: Iterable[tuple[str, bytes]], copies: Counter[str]) -> Iterator[SourceText]:
+    """Yield the texts of the first files with different bytes, and count the other files with the same bytes."""
     left = MAX_TOTAL_BYTES
+    first: dict[bytes, str] = {}
     for path, raw in files:
+        if raw not in first and len(first) == MAX_FILES_READ:
+            return
         left -= len(raw)
-        if (source := decode_source(path, raw)) is not None:
+        if raw and first.setdefault(raw, path) != path:
+            copies[first[raw]] += 1
+        elif (source := decode_source(path, raw)) is not None:
             yield source
         if left <= 0:
             return
 
 
 def _pool(
-    query: WordQuery, sources: Sequence[SourceText], deadline: RankingDeadline
+    query: WordQuery, sources: Sequence[SourceText], copies: Mapping[str, int], deadline: RankingDeadline
 ) -> tuple[list[ChunkCandidate], dict[str, float]]:
     """Return the chunks to rank, and the weight of each word."""
     pieces: list[tuple[SourceText, Chunk]] = []
@@ -317,7 +325,7 @@ def _pool(
     with closing(open_memory_database()) as database:
         for number, source in enumerate(sources):
             deadline.check()
-            chunks = [chunk for chunk in window_chunks(source.text) if not is_blank(source.text, chunk)]
+            chunks = list(without_blank_lines(source.text, window_chunks(source.text)))
             if not chunks and names_in(query).weight(source.path):
                 chunks = [EMPTY_CHUNK]
             texts = (source.readable(source.text[chunk.start : chunk.end]) for chunk in chunks)
@@ -325,11 +333,12 @@ def _pool(
             pieces += [(source, chunk) for chunk in chunks]
             files += [number] * len(chunks)
         deadline.check()
-        pool = bm25_pool(database, query, lambda rows: {row: (files[row], row) for row in rows}, _POOL_DEPTH)
+        pool = bm25_pool(database, query, lambda rows: {row: (files[row], row, row) for row in rows}, _POOL_DEPTH)
         worths = word_worths(query.words, *count_rows(database, query))
-    return [_candidate(*pieces[row], bm25) for row, bm25 in pool], worths
+    return [_candidate(*pieces[row], bm25, copies) for row, bm25 in pool], worths
 
 
-def _candidate(source: SourceText, chunk: Chunk, bm25: float) -> ChunkCandidate:
+def _candidate(source: SourceText, chunk: Chunk, bm25: float, copies: Mapping[str, int]) -> ChunkCandidate:
     content = TextContent(source.text[chunk.start : chunk.end])
-    return ChunkCandidate(source.path, chunk.start_line, chunk.end_line, content, bm25)
+    number = copies.get(source.path, 0)
+    return ChunkCandidate(source.path, chunk.start_line, chunk.end_line, content, bm25, copies=number)

@@ -18,11 +18,11 @@ The table is contentless: it does not store the text. The option `detail` has it
 and BM25 of a contentless table need it (https://www.sqlite.org/fts5.html#the_detail_option).
 """
 
-LocateRows: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int]]]"
-"""Function that takes ids of rows, and maps each id to a pair: the key of the row's file, and the row's place in the
-file.
+LocateRows: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int, Any]]]"
+"""Function that takes ids of rows, and maps each id to the key of the row's file, the row's place in the file, and a
+key of its text, which equal texts share.
 
-The pairs can be sorted. Rows of files that are not searched are not in the map.
+The tuples can be sorted. Rows of files that are not searched are not in the map.
 """
 
 T = TypeVar("T")
@@ -128,7 +128,9 @@ def count_rows(database: "Connection", query: WordQuery) -> tuple[dict[str, int]
 def best_rows(
     search: Callable[[int], list[tuple[int, float]]], locate: LocateRows, wanted: int = POOL_DEPTH * POOL_SIZE
 ) -> list[tuple[int, float]]:
-    """Return the `POOL_SIZE` rows with the highest BM25, and then the best row of each additional file.
+    """Return the rows of the `POOL_SIZE` texts with the highest BM25, and then the best row of each additional file.
+
+    All found rows of a text are returned, so that they can be counted.
 
     The additional files are those of the further rows that `search` returned.
 
@@ -141,20 +143,24 @@ def best_rows(
     """
     # BM25 is computed for the whole table. Then `locate` leaves out rows of files that are not searched, and positions
     # decide the order of rows with equal scores. So search for the `wanted` best rows first. Rows that were not found
-    # may have the same score as the last row. If fewer than POOL_SIZE of the remaining rows have a better score than
-    # the last row, search again for four times as many rows.
+    # may have the same score as the last row. If fewer than POOL_SIZE texts of the remaining rows have a better score
+    # than the last row, search again for four times as many rows.
     while True:
         rows = search(wanted)
         scores: dict[int, float] = dict(rows)
         positions = locate(scores)
-        better = sum(scores[row] > rows[-1][1] for row in positions)
+        better = len({text for row, (_, _, text) in positions.items() if scores[row] > rows[-1][1]})
         if len(rows) < wanted or better >= POOL_SIZE or (len(rows) >= _MAX_TIED_ROWS and len(positions) >= POOL_SIZE):
             order = sorted(positions, key=lambda row: (-scores[row], positions[row]))
-            best, files = order[:POOL_SIZE], {positions[row][0] for row in order[:POOL_SIZE]}
-            for row in order[POOL_SIZE:]:
-                if positions[row][0] not in files:
-                    files.add(positions[row][0])
-                    best.append(row)
+            best, files, texts = list[int](), set[Any](), set[Any]()
+            for row in order:
+                file, _, text = positions[row]
+                if text in texts or len(texts) < POOL_SIZE:
+                    texts.add(text)
+                elif file in files:
+                    continue
+                files.add(file)
+                best.append(row)
             return [(row, scores[row]) for row in best]
         wanted *= 4
 

@@ -17,13 +17,13 @@ The score of a file is 1 plus the sum of the parts below. Each part except the f
 for such files.
 
 If the sum is below 0, the score is e to the power of the sum, so that it is above 0. The ranking begins with the best
-chunk of each file; all other chunks follow.
+chunk of each file; all other chunks follow. Of equal chunks, the results have only the first.
 """
 
 import math
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 from typing import Protocol
@@ -94,6 +94,11 @@ _MAX_RELEVANT_LINES = 16
 class ChunkText(Protocol):
     """Interface to the text of a chunk. The text may still have to be read from the file."""
 
+    @property
+    def key(self) -> Hashable:
+        """Value that equal texts share, and different texts do not."""
+        ...
+
     def text(self) -> str | None:
         """Return the text of the chunk; `None` if the file has changed since it was split into chunks."""
         ...
@@ -108,6 +113,11 @@ class TextContent:
     """Content of a chunk whose text is already known."""
 
     known: str
+
+    @property
+    def key(self) -> str:
+        """Text of the chunk."""
+        return self.known
 
     def text(self) -> str:
         """Return the text of the chunk."""
@@ -131,6 +141,7 @@ class ChunkCandidate:
         bm25: BM25 of the chunk for the words of the query; higher is better.
         cosine: Cosine similarity of the embeddings of the chunk and the query; `None` if the search by embeddings did
             not find the chunk.
+        copies: Number of other files with the same content, which are left out.
     """
 
     path: str
@@ -139,6 +150,7 @@ class ChunkCandidate:
     content: ChunkText
     bm25: float
     cosine: float | None = None
+    copies: int = 0
 
 
 @dataclass(slots=True)
@@ -205,10 +217,12 @@ def rank_candidates(
     *,
     worths: Mapping[str, float] | None = None,
     vector_weight: float = 0.0,
+    shown: Callable[[str], bool] | None = None,
 ) -> list[RankedCandidate]:
     """Rank chunks: return the best chunk of each file, the best file first, and then all other chunks.
 
-    Chunks with equal scores are sorted by path and line. Chunks whose text cannot be read are left out.
+    Chunks with equal scores are sorted by path and line. Chunks whose text cannot be read are left out. Of chunks with
+    equal texts, only the first is returned; its reasons have their number.
 
     Args:
         query: Query.
@@ -217,6 +231,7 @@ def rank_candidates(
         worths: Weight of each word of the query, see `word_worths()`; `None` means 1 for each word.
         vector_weight: Weight of embeddings, from 0 to 1. If it is 0.5 or less, BM25 has the weight 1. Above 0.5, the
             weight of BM25 falls; it is 0 if the weight of embeddings is 1.
+        shown: Function that returns True for the path of a file that may be in the results; `None` allows all.
     """
     worths = worths or dict.fromkeys(query.words, 1.0)
     words_weight = min(1.0, 2 * (1 - vector_weight))
@@ -246,19 +261,39 @@ def rank_candidates(
             yield RankedCandidate(file.chunks[0], _shown_score(file.score), _reasons(query, file))
 
     files.sort(key=_file_key)
-    ranked = chain(best_chunks(), _further(query, files))
-    return list(islice((entry for entry in ranked if entry.candidate.content.text() is not None), limit))
+    ranked = (
+        entry for entry in chain(best_chunks(), _further(query, files)) if shown is None or shown(entry.candidate.path)
+    )
+    return list(islice((entry for entry in _collapse(ranked) if entry.candidate.content.text() is not None), limit))
+
+
+def _collapse(ranked: Iterable[RankedCandidate]) -> list[RankedCandidate]:
+    """Leave out the chunks whose text is the text of an earlier chunk, and add their number to its reasons."""
+    first: dict[Hashable, RankedCandidate] = {}
+    total: Counter[Hashable] = Counter()
+    for entry in ranked:
+        key = entry.candidate.content.key
+        first.setdefault(key, entry)
+        total[key] += 1 + entry.candidate.copies
+    for key, entry in first.items():
+        if total[key] > 1:
+            entry.reasons.append(f"the first of {total[key]} equal chunks; {total[key] - 1} left out")
+    return list(first.values())
 
 
 def _add_proximity(files: Iterable[_ScoredFile], proximity: "_Proximity", weight: float) -> None:
     """Read the best chunks of the best files, and add the proximity of the query's words in them to the scores."""
     left = _FILES_WITH_NEAR
+    known: dict[Hashable, tuple[float, list[str]]] = {}
     for file in sorted(files, key=_file_key):
-        best = [(chunk, chunk.content.text()) for chunk in file.chunks[: len(_CHUNK_SHARES)]]
-        file.near = {chunk: proximity.of(text) for chunk, text in best if text is not None}
+        best = file.chunks[: len(_CHUNK_SHARES)]
+        new = {chunk.content.key: chunk for chunk in best if chunk.content.key not in known}
+        texts = {key: chunk.content.text() for key, chunk in new.items()}
+        known |= {key: proximity.of(text) for key, text in texts.items() if text is not None}
+        file.near = {chunk: known[chunk.content.key] for chunk in best if chunk.content.key in known}
         if file.near:
             file.score += weight * max(near for near, _ in file.near.values())
-            left -= 1
+            left -= bool(new)
             if not left:
                 return
 

@@ -29,6 +29,8 @@ DEFINITION_TERM = "\0"
 NAME_TERM = "\1"
 """Key in the counts of a file whose name is in the query; see `names_in()`."""
 
+_COPIES_PER_FILE = 3
+
 _TERMS = (DEFINITION_TERM, NAME_TERM)
 _PREFIX = re.compile(DEFINITION_PREFIX)
 _SEPARATORS = re.compile(r"\W+")
@@ -48,6 +50,9 @@ def choose_files(
 ) -> list[str]:
     """Return the files to read, the best first.
 
+    Files of the same size with the same counts may be copies, of which only one is a result. So they count as one file,
+    and at most `3 * limit` of them are added.
+
     The score of a file begins with BM25: a word counts more if fewer files have it. Each further match of a word counts
     less than the match before, and a match in a large file counts less than in a small file. A word in the name of the
     file or of its directory counts more than all matches of this word in the file. If the file may define a symbol of
@@ -61,7 +66,7 @@ def choose_files(
         sizes: Size of each file in bytes; files without a size are left out.
         files_with: Map from each stem to the number of files that have it.
         total: Number of files that have at least one of the stems.
-        limit: Maximum number of files.
+        limit: Maximum number of files, without copies.
     """
     # BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), with bytes for the
     # length of a document, and worth = log(1 + N/n) for the inverse document frequency, which is positive for every
@@ -89,7 +94,17 @@ def choose_files(
         weight = named.get(path, 0.0)
         return -weight if weight >= NAMED else 0.0, -score(path), path
 
-    return sorted(sizes, key=key)[:limit]
+    chosen: list[str] = []
+    seen: set[tuple[int, frozenset[tuple[str, int]]]] = set()
+    for path in sorted(sizes, key=key):
+        alike = sizes[path], frozenset(files[path].items())
+        if alike in seen and len(chosen) - len(seen) >= _COPIES_PER_FILE * limit:
+            continue
+        if alike not in seen and len(seen) == limit:
+            break
+        seen.add(alike)
+        chosen.append(path)
+    return chosen
 
 
 def query_stems(query: WordQuery) -> list[str]:

@@ -433,8 +433,12 @@ class BaseIndex:
         max_age: float | None = None,
         hybrid_weight: float | None = None,
         patience: float | None = None,
+        shown: Callable[[str], bool] | None = None,
     ) -> IndexResults:
-        """Search like `Index.search()`. Wait for the embedder at most `patience` seconds; `None` is no limit."""
+        """Search like `Index.search()`, for files whose path `shown` accepts.
+
+        Wait for the embedder at most `patience` seconds; `None` is no limit.
+        """
         refuse_places("an index")
         query, limit, max_age = parse_query(text), check_limit(limit), check_max_age(max_age)
         check_weight(hybrid_weight)
@@ -452,7 +456,7 @@ class BaseIndex:
                 weight = self._hybrid.weight if hybrid_weight is None else hybrid_weight
                 embed = refresh and weight != 0
                 vectors = await self._vectors(run, self._hybrid, text, weight, vectors, patience, embed=embed)
-            found = await run.call(partial(self._rank, query, limit, vectors))
+            found = await run.call(partial(self._rank, query, limit, vectors, shown))
             # Files that have changed since the refresh are missing in the results, so refresh and search again. A file
             # that changes during each attempt stays missing.
             if found is not None and not (found.changed and refresh and attempt < _REFRESH_ATTEMPTS - 1):
@@ -620,7 +624,13 @@ class BaseIndex:
         none = f"there is no index of {root} yet for its current branch, these options and this chunker; "
         return RipwrapError(HintedText(none, way, " makes it"))
 
-    def _rank(self, query: WordQuery, limit: int | None, vectors: VectorSearch | None) -> IndexResults | None:
+    def _rank(
+        self,
+        query: WordQuery,
+        limit: int | None,
+        vectors: VectorSearch | None,
+        shown: Callable[[str], bool] | None,
+    ) -> IndexResults | None:
         view = self._current_view()
 
         def find(database: "Connection") -> IndexResults | None:
@@ -628,7 +638,7 @@ class BaseIndex:
                 number = number_of(database, view)
                 if number is None:
                     return None
-                return search(database, postings, self._store.checks, view, number, query, limit, vectors)
+                return search(database, postings, self._store.checks, view, number, query, limit, vectors, shown)
 
         return self._store.run(find)
 

@@ -1,7 +1,7 @@
 """Search in an index: find chunks by words and by embeddings, and rank them together, in the same way as `rank()`."""
 
 import re
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -37,9 +37,9 @@ _IN_VIEW = (
     " FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
     " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
 )
-_SELECT_IN_VIEW = f"SELECT chunk.id, blob.path, chunk.start{_IN_VIEW}"
+_SELECT_IN_VIEW = f"SELECT chunk.id, blob.path, chunk.start, chunk.digest{_IN_VIEW}"
 _SELECT_CANDIDATES = (
-    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.start, chunk.at, chunk.size, blob.id,"
+    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.start, chunk.at, chunk.size, chunk.digest, blob.id,"
     f" blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns{_IN_VIEW}"
 )
 
@@ -58,6 +58,7 @@ class IndexResults:
     Attributes:
         chunks: Results, the best first.
         changed: True if files have changed since they were indexed, so that their chunks are missing in `chunks`.
+        complete: True if all chunks that have a word of the query were ranked.
         by_vectors: True if the ranking used embeddings.
         unavailable: Reason why embeddings were not used; empty if they were used, or if there is no embedder.
         incomplete: Sentence about texts that have no embedding yet; empty if all texts have one.
@@ -65,6 +66,7 @@ class IndexResults:
 
     chunks: list[RankedChunk]
     changed: bool = False
+    complete: bool = False
     by_vectors: bool = False
     unavailable: str = ""
     incomplete: str = ""
@@ -89,6 +91,7 @@ def search(
     query: WordQuery,
     limit: int | None,
     vectors: VectorSearch | None = None,
+    shown: Callable[[str], bool] | None = None,
 ) -> IndexResults:
     """Return the best results for a query among the chunks of a view (the files of one branch).
 
@@ -101,6 +104,7 @@ def search(
         query: Parsed query.
         limit: Maximum number of results; `None` returns all ranked chunks.
         vectors: Search by embeddings, or the reason why it is not available; `None` without an embedder.
+        shown: Function that returns True for the path of a file that may be in the results; `None` allows all.
     """
     log_remark(query)
     checks.check_view(database, number)
@@ -124,10 +128,10 @@ def search(
         database, view, number, defined, files, dict(words), dict((similar or ()) if weight else ())
     )
     chunks |= _read_empty(database, view, number, named, files)
-    found = rank_candidates(query, list(chunks), limit, worths=worths, vector_weight=weight)
+    found = rank_candidates(query, list(chunks), limit, worths=worths, vector_weight=weight, shown=shown)
     results = list(_to_results(query, found, chunks))
     changed = any(file.changed for file in files.values())
-    return IndexResults(results, changed, similar is not None, unavailable, incomplete)
+    return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
 
 
 def _word_pool(
@@ -141,7 +145,7 @@ def _word_pool(
     files were indexed does not matter.
     """
 
-    def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
+    def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int, bytes]]:
         checks.check_chunks(database, rows)
         return _keep_in_view(database, view, rows)
 
@@ -218,14 +222,14 @@ def _select(database: "Connection", statement: str, values: Sequence[Any]) -> It
         yield from database.execute(statement.format(",".join("?" * len(some))), some)
 
 
-def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
-    """Map ids of chunks to sort keys (path and start); drop chunks that are not in the view (the files of a branch)."""
+def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int, bytes]]:
+    """Map ids of chunks to path, start and digest; drop chunks that are not in the view (the files of a branch)."""
     check()
-    order: dict[int, tuple[bytes, int]] = {}
+    order: dict[int, tuple[bytes, int, bytes]] = {}
     for some in batches(list(rows)):
         statement = _SELECT_IN_VIEW.format(",".join("?" * len(some)))
-        for row, path, start in database.execute(statement, (view, *some)):
-            order[row] = (path if isinstance(path, bytes) else path.encode(), start)
+        for row, path, start, digest in database.execute(statement, (view, *some)):
+            order[row] = (path if isinstance(path, bytes) else path.encode(), start, digest)
     return order
 
 
@@ -238,10 +242,12 @@ class _StoredChunk:
         span: Position of the chunk in the file.
         symbol: Name of the definition that contains all lines of the chunk; `None` if unknown.
         names: Symbols of the query that the chunk defines.
+        key: Digest of the text.
     """
 
     file: IndexedFile
     span: ChunkSpan
+    key: bytes
     symbol: str | None
     names: Container[str]
     _text: str | None = None
@@ -282,14 +288,14 @@ def _read_candidates(
     found: dict[ChunkCandidate, _StoredChunk] = {}
     for some in batches(rows):
         statement = _SELECT_CANDIDATES.format(",".join("?" * len(some)))
-        for row, line, last, symbol, start, at, size, blob, path, digest, *stamp in database.execute(
+        for row, line, last, symbol, start, at, size, key, blob, path, digest, *stamp in database.execute(
             statement, (number, *some)
         ):
             file = files.get(blob)
             if file is None:
                 file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
             known = None if symbol is None else decode_text(symbol)
-            content = _StoredChunk(file, ChunkSpan(start, at, size), known, defined.get(row, ()))
+            content = _StoredChunk(file, ChunkSpan(start, at, size), key, known, defined.get(row, ()))
             candidate = ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
             found[candidate] = content
     return found
@@ -304,7 +310,7 @@ def _read_empty(
         statement = _SELECT_EMPTY.format(",".join("?" * len(some)))
         for blob, path, digest, *stamp in database.execute(statement, (number, *some)):
             file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
-            content = _StoredChunk(file, ChunkSpan(0, None, 0), None, ())
+            content = _StoredChunk(file, ChunkSpan(0, None, 0), b"", None, ())
             found[ChunkCandidate(file.path, 1, 1, content, 0.0)] = content
     return found
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ripwrap._code.windows import Chunk, is_blank
+from ripwrap._code.windows import Chunk, without_blank_lines
 from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import SourceText
 from ripwrap._ranking.word_query import MAX_WORD_CHARS, fts_text
@@ -31,7 +31,7 @@ class Chunker:
     Attributes:
         version: Name and version; an index that was made with another version is rebuilt.
         chunks_of: Function that takes the path and text of a file, and returns its chunks. The chunks cover all of the
-            text, are in the order of their beginnings, and may overlap. Chunks of blank lines are not indexed.
+            text, are in the order of their beginnings, and may overlap. Blank lines at their beginning are not indexed.
         close: Function that frees resources; `chunks_of` may be called again afterwards.
     """
 
@@ -129,8 +129,7 @@ def split_file(root: str, request: SplitRequest, *, follow: bool, chunker: Chunk
 
 
 def _split(source: SourceText, chunker: Chunker) -> SplitText:
-    every = chunker.chunks_of(source.path, source.text)
-    chunks = [chunk for chunk in every if not is_blank(source.text, chunk)]
+    chunks = list(without_blank_lines(source.text, chunker.chunks_of(source.path, source.text)))
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
     positions = [
         ChunkPosition(*span, chunk.start_line, chunk.end_line, chunk.symbol)

@@ -14,7 +14,6 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from ripwrap._concurrency import in_thread
-from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap._ripgrep.literals import Required
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import DeadlineRunner
@@ -72,10 +71,12 @@ class _RootIndex(BaseIndex):
             self._watches = 1  # so that the root is watched until the index is closed
         self._unsound = False
 
-    async def find(self, run: Runner, query: str, limit: int | None, seconds: float | None) -> IndexResults:
+    async def find(
+        self, run: Runner, query: str, limit: int, seconds: float | None, shown: Callable[[str], bool]
+    ) -> IndexResults:
         patience = None if seconds is None else seconds / 2  # keep half of the time for a ranking without embeddings
         run = DeadlineRunner(run, seconds, self._lock)
-        return await self._find(run, query, limit, refresh=True, patience=patience)
+        return await self._find(run, query, limit, refresh=True, patience=patience, shown=shown)
 
     async def candidates(self, run: Runner, required: Required, seconds: float | None) -> Candidates:
         return await self._candidates(DeadlineRunner(run, seconds, self._lock), required, None, refresh=True)
@@ -206,16 +207,17 @@ class Indexes:
         notes: list[str] = []
         for index in indexes:
             left = None if found.timeout is None else found.timeout - (time.monotonic() - begun)
-            answer = await index.find(run, query, limit if whole else None, left)
-            results = answer.chunks
+
+            def is_shown(path: str, index: _RootIndex = index) -> bool:
+                # An index has no denied file, unless another program wrote it.
+                return index.allows(path) and (whole or location.has(path))
+
+            answer = await index.find(run, query, limit, left, is_shown)
             by_vectors = by_vectors or answer.by_vectors
             notes += _notes_of(answer)
             prefix = "" if len(self._settings.sandbox.roots) == 1 else f"{index.root}/"
-            every = every and len(results) < POOL_SIZE
-            # An index has no denied file, unless another program wrote it.
-            allowed = [one for one in results if index.allows(one.path)]
-            inside = allowed if whole else [one for one in allowed if location.has(one.path)]
-            answers.append([one.model_copy(update={"path": f"{prefix}{one.path}"}) for one in inside])
+            every = every and answer.complete
+            answers.append([one.model_copy(update={"path": f"{prefix}{one.path}"}) for one in answer.chunks])
         # Scores of different indexes are not comparable, so the results alternate.
         interleaved = [one for one in chain.from_iterable(zip_longest(*answers)) if one is not None]
         if not (whole or (every and interleaved) or len(interleaved) >= limit):
