@@ -40,6 +40,7 @@ def edited(language: str, pattern: str, fix: str, before: str) -> str:
         ("java", "if ($A) { $$$B }", "while ($A) { }", "class A {{ if (a) { b(); } }}", "class A {{ while (a) { } }}"),
         ("javascript", "f($A, $A)", "g($A)", "f(a.b, a . b); f(a, b)", "g(a . b); f(a, b)"),
         ("python", "f($_, $$$, $A)", "g($A)", "f(1, [2])", "g([2])"),
+        ("python", "f($$$A, $B)", "g($B)", "f(a,)", "g(a)"),
         ("python", "f($A, $B)", "f($B, $A)", "f(\n  a,  # why\n  b,\n)", "f(b, a)"),  # comments are lost
     ],
 )  # fmt: skip
@@ -65,6 +66,27 @@ def test_match_of_which_code_would_be_lost_is_not_replaced(language: str, patter
     """Issue 38, 23: what the pattern lacks in its middle was lost."""
     ((_, _, _, edit),) = search(pattern, language, "f()", text.encode())["hits"]
     assert edit == f"`{lost}` is not in the pattern, and would be lost"
+
+
+@pytest.mark.parametrize(
+    ("language", "pattern", "text", "reason"),
+    [
+        (
+            "python",
+            "if x:\n  $A\n  $$$B\n  $A",
+            "if x:\n  a\n  b\n  a",
+            "$A captures different code in different places",
+        ),
+        ("python", "f($A, $$$B, $A)", "f(a, b, a)", "its parts were not found"),
+        ("swift", "@$$$D $A", "struct A { @State private var a = 1 }", "its parts were not found"),
+    ],
+)
+def test_match_with_parts_that_are_not_known_is_not_replaced(
+    language: str, pattern: str, text: str, reason: str
+) -> None:
+    """Issue 38, 23: which part is replaced is never guessed."""
+    hits = search(pattern, language, "f()", text.encode())["hits"]
+    assert [edit for _, _, _, edit in hits if isinstance(edit, str)] == [reason]
 
 
 @pytest.mark.parametrize(
@@ -143,6 +165,9 @@ def test_strings_of_the_fix_are_not_indented() -> None:
     """Issue 38, 23: nor is code that a metavariable puts into a string, nor a here-document."""
     fix = "log('''\n  $A\n''',\n    $A)"
     expected = "if 1:\n    log('''\n  a(\n        1)\n''',\n        a(\n            1))\n"
+    assert edited("python", "f($A)", fix, "if 1:\n    f(a(\n        1))\n") == expected
+    fix = "log(\n    '''$A''')"
+    expected = "if 1:\n    log(\n        '''a(\n        1)''')\n"
     assert edited("python", "f($A)", fix, "if 1:\n    f(a(\n        1))\n") == expected
     heredoc = "f() {\n    if a; then cat <<EOF\n x\n  y\nEOF\n    b; fi\n}\n"
     new = "f() {\n    if ! a; then\n      cat <<EOF\n x\n  y\nEOF\n      b\n    fi\n}\n"

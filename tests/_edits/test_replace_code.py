@@ -18,7 +18,7 @@ pytest.importorskip("ast_grep_py")
 Plant = Callable[..., Path]
 pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.usefixtures("leaks_nothing")]
 
-PACKAGES = ["anyio", "hypothesis", "pydantic", "_pytest", "pygments"] if STRESS else ["pluggy"]
+PACKAGES = ["anyio", "hypothesis", "pydantic", "_pytest", "trio"] if STRESS else ["pluggy"]
 FIXES = [
     ("if $A: $$$B", "if not $A:\n    x()\n    $$$B"),
     ("def $F($$$A): $$$B", "def $F($$$A):\n    x()\n    $$$B"),
