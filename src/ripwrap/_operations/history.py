@@ -7,11 +7,12 @@ from typing import ClassVar, Unpack, cast
 
 from pydantic import BaseModel
 
-from ripwrap._operations.search import SearchAnswer
+from ripwrap._operations.search import SearchAnswer, refuse_context
 from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import search_query, several_paths
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import HistoryMatch
 from ripwrap.options import Directories, SearchOptions, StrPath, check_limit
 from ripwrap.places.items import ItemPlace, in_items
@@ -21,6 +22,7 @@ from ripwrap.sources.git import HistorySource, check_revision, size_limit
 ARGUMENTS = ("pattern", "cwd", "paths", "rev", "since", "repositories", "limit", "rg")
 
 
+@named_paths
 def search_history(
     pattern: str | Sequence[str],
     *,
@@ -79,6 +81,7 @@ def history_request(
     options: SearchOptions,
 ) -> StreamRequest[HistoryMatch]:
     """Check the arguments, and return the request of `search_history()`."""
+    refuse_context("search_history()", options)
     where, size, several = os.path.abspath(cwd), size_limit(options), several_paths(paths)
     checked = check_revision(rev), check_date(since), several
     opens = partial(HistorySource, where, *checked, repositories=repositories, max_filesize=size, must_exist=True)
