@@ -2,12 +2,16 @@
 
 import copy
 import pickle
+import sys
+from pathlib import Path
 
 import pytest
 
-from ripwrap import Hint, PatternError, SearchError
+import ripwrap
+from ripwrap import Hint, MissingPackageError, PatternError, RipwrapError, SearchError
 from ripwrap._ripgrep.stderr import failure
-from ripwrap.errors import HintedText, spell, spell_error
+from ripwrap.binary import RgBinary
+from ripwrap.errors import HintedText, missing_extra, spell, spell_error
 from ripwrap.index import CheckResult
 from ripwrap.options import check_limit
 from ripwrap.workspace.arguments import spell_as_argument
@@ -109,3 +113,53 @@ def test_health_check_messages_keep_their_hints() -> None:
     told = CheckResult(ok=True, checked="ok", files=0, blobs=0, chunks=0, indexed=0, orphans=0, messages=(message,))
     assert told.messages[0] is message
     assert CheckResult.model_validate_json(told.model_dump_json()) == told
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (ModuleNotFoundError("no", name="mcp"), r'the server needs mcp: pip install "ripwrap[mcp]"'),
+        (ModuleNotFoundError("no", name="anyio_x"), r'the server needs anyio_x: pip install "ripwrap[mcp]"'),
+    ],
+)
+def test_missing_extra_is_one_class_of_error(error: ImportError, says: str) -> None:
+    """Issue 38, 31: `from ripwrap import mcp` was a `ModuleNotFoundError` without the line for pip."""
+    found = missing_extra(error, "the server", "mcp")
+    assert isinstance(found, MissingPackageError) and isinstance(found, RipwrapError) and isinstance(found, ImportError)
+    assert (str(found), found.name, found.__cause__) == (says, error.name, error)
+    assert pickle.loads(pickle.dumps(found)).args == found.args
+    own = ModuleNotFoundError("no", name="ripwrap.mcp.gone")
+    assert missing_extra(own, "the server", "mcp") is own
+
+
+@pytest.mark.parametrize(
+    ("package", "code"),
+    [
+        ("mcp", "from ripwrap import mcp"),
+        ("mcp", "import ripwrap.mcp"),
+        ("watchfiles", "next(sync.watch('x'))"),
+        ("charset_normalizer", "sync.search('x', encoding='detect')"),
+        ("ast_grep_py", "sync.search_code('x', lang='python')"),
+        ("tantivy", "sync.Index('.')"),
+        ("fsspec", "from ripwrap.sources import fs; fs('memory://x')"),
+        ("openai", "import ripwrap.frameworks.openai"),
+        ("pandas", "sync.grep('x', rg=RG).to_pandas()"),
+    ],
+)
+def test_call_without_its_extra_names_the_line_for_pip(
+    package: str, code: str, newest: RgBinary, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 38, 31: the same class of error for every extra."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in [
+        name for name in sys.modules if name.startswith((f"{package}.", "ripwrap.mcp", "ripwrap.frameworks.o"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(ripwrap, "mcp", raising=False)
+    if package == "ast_grep_py":
+        monkeypatch.setattr("ripwrap._code.structure.client.find_spec", lambda _: None)
+    if package == "tantivy":
+        monkeypatch.setattr("ripwrap.index.base.has_engine", lambda: False)
+    with pytest.raises(MissingPackageError, match=r"pip install ['\"](ripwrap\[\S+\]|pandas)['\"]"):
+        exec(code, {"sync": ripwrap.sync, "RG": newest})

@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import inspect
+import pickle
 import re
 import subprocess
 import sys
@@ -146,6 +147,51 @@ def test_lazy_names_equal_those_that_type_checkers_see(package: ModuleType) -> N
 def test_public_module_is_an_attribute_of_the_package(name: str) -> None:
     code = f"import ripwrap; assert ripwrap.{name}.__name__ == 'ripwrap.{name}'"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("package", [ripwrap, sync])
+def test_dir_has_only_public_names(package: ModuleType) -> None:
+    """Issue 38, 31: it had `Any`, `sys`, `_MODULE_OF` and the private modules."""
+    code = f"import {package.__name__} as p; from ripwrap import sync; sync.search, p.grep; print(*dir(p))"
+    names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert names == sorted(names) and set(package.__all__) <= set(names)
+    assert not [name for name in names if name.startswith("_") or name in ("Any", "sys", "logging", "import_module")]
+    assert all(hasattr(package, name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("search", ("TODO", "src"), "takes 1 positional argument but 2 were given; pass paths= or cwd= by name"),
+        ("grep", ("TODO", "src"), "takes 1 positional argument but 2 were given; pass paths= or cwd= by name"),
+        ("count", ("TODO", "src"), "takes 1 positional argument but 2 were given; pass paths= or cwd= by name"),
+        ("rank", ("words", "src"), "takes 1 positional argument but 2 were given; pass paths= or cwd= by name"),
+        ("files", ("src",), "takes 0 positional arguments but 1 were given; pass paths= or cwd= by name"),
+        ("tree_text", ("src",), "takes 0 positional arguments but 1 were given; pass cwd= by name"),
+        ("replace", ("a", "b", "src"), "takes 2 positional arguments but 3 were given; pass paths= or cwd= by name"),
+        ("search_in", ("a", [], "b"), "takes 2 positional arguments but 3 were given"),
+    ],
+)
+def test_path_by_position_names_the_arguments(name: str, given: tuple[Any, ...], says: str) -> None:
+    """Issue 38, 30: Python's own error does not say where the path belongs."""
+
+    async def awaited() -> None:
+        await getattr(ripwrap, name)(*given)
+
+    with pytest.raises(TypeError, match=re.escape(f"{name}() {says}") + "$"):
+        getattr(sync, name)(*given)
+    with pytest.raises(TypeError, match=re.escape(f"{name}() {says}") + "$"):
+        asyncio.run(awaited())
+
+
+@pytest.mark.parametrize("package", [ripwrap, sync])
+def test_functions_are_pickled_and_have_their_signature(package: ModuleType) -> None:
+    """Issue 38, 30: a function in a wrapper can be passed to another process, and has the signature of the function."""
+    for name in ("search", "grep", "files", "replace"):
+        function = getattr(package, name)
+        assert pickle.loads(pickle.dumps(function)) is function
+        assert inspect.iscoroutinefunction(function) is (package is ripwrap and name in ("grep", "replace"))
+        assert "cwd" in inspect.signature(function).parameters
 
 
 def test_missing_name_raises_attribute_error() -> None:

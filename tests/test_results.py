@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -366,3 +367,23 @@ def test_json_of_a_result_has_the_properties_of_its_schema(plant: Plant) -> None
 
 if __name__ == "__main__":
     SCHEMAS.write_text(json.dumps(schemas(), indent=1, sort_keys=True) + "\n")
+
+
+@pytest.mark.parametrize("method", ["to_pandas", "to_polars"])
+def test_data_frame_of_a_cut_page_warns(method: str, plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 38, 30: the frame of the first 100 of 250 matches looked like all of them."""
+    folder = plant(dict.fromkeys("abc", "x\n" * 3))
+    monkeypatch.setitem(sys.modules, method.removeprefix("to_"), None)  # the warning comes first
+    for options, says in {
+        (("limit", 2),): "the data frame has only 2 of 9 matches; for all, call grep() with limit=None$",
+        (("offset", 7),): "only 2 of 9 matches; for all, call grep() with limit=None$",
+        (("max_files", 1),): "only 3 of 9 matches; for all, call grep() with limit=None and max_files=None$",
+        (("timeout", 0),): "only 0 of at least 0 matches; for all, call grep() with limit=None and timeout=None$",
+    }.items():
+        page = sync.grep("x", cwd=folder, **dict(options))  # type: ignore[arg-type]
+        with pytest.warns(UserWarning, match=re.escape(says[:-1]) + "$") as caught, pytest.raises(ImportError):
+            getattr(page, method)()
+        assert caught[0].filename == __file__
+    for whole in (sync.grep("x", cwd=folder), sync.grep("x", cwd=folder, limit=9), sync.grep("no", cwd=folder)):
+        with pytest.raises(ImportError):  # warnings are errors
+            getattr(whole, method)()

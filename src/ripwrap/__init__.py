@@ -86,6 +86,7 @@ if TYPE_CHECKING:
         ExtractionFailedError,
         GlobError,
         Hint,
+        MissingPackageError,
         PatternError,
         RemoteError,
         RipwrapError,
@@ -190,6 +191,7 @@ __all__ = [
     "Match",
     "MatchChange",
     "Message",
+    "MissingPackageError",
     "NumberedLine",
     "PathError",
     "PatternError",
@@ -308,8 +310,8 @@ _NAMES = {
     "edits": "AppliedEdits Edit EditPlan FileEdits Hunk",
     "errors": (
         "AccessDeniedError BinaryError BinaryNotFoundError CapabilityError ChecksumMismatchError ConflictError "
-        "DecodeError DownloadFailedError EmbeddingError ExtractionFailedError GlobError Hint PatternError RemoteError "
-        "RipwrapError SearchError UnknownTypeError UnsupportedPlatformError"
+        "DecodeError DownloadFailedError EmbeddingError ExtractionFailedError GlobError Hint MissingPackageError "
+        "PatternError RemoteError RipwrapError SearchError UnknownTypeError UnsupportedPlatformError"
     ),
     "models": (
         "Begin CapturedMatch Captures CodeError CodeMatch Commit Context Elapsed End FileCount HistoryMatch "
@@ -360,4 +362,4 @@ if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any n
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_SUBMODULES})
+        return sorted({*__all__, *_SUBMODULES})

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ripwrap._text import as_utf8
+from ripwrap.errors import Hint, HintedText, MissingPackageError
 from ripwrap.models import Match, Span
 
 if TYPE_CHECKING:
@@ -105,9 +106,10 @@ def _imported(name: str, package: str | None = None) -> Any:
     """Import an optional package and return its module.
 
     Raises:
-        ImportError: The package is not installed.
+        MissingPackageError: The package is not installed.
     """
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        raise ImportError(f'{name} is not installed: pip install "{package or name}"') from error
+        hint = Hint(kind="install", target=package or name)
+        raise MissingPackageError(HintedText(f"{name} is not installed: ", hint), name=name) from error

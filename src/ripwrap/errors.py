@@ -14,6 +14,7 @@
     │   ├── CapabilityError          this rg lacks a feature that the search needs
     │   └── RemoteError              a host cannot be reached, refuses the login, or does not run rg
     ├── DecodeError                  record: rg's output is malformed      (also ValueError)
+    ├── MissingPackageError          name: a package of an extra is not installed      (also ImportError)
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
     ├── ConflictError                paths, reason, journal: files are in an unexpected state; nothing was written
     └── AccessDeniedError            path, roots, denied_by: the agent tools may not use a path (also PermissionError)
@@ -32,11 +33,16 @@ Python, a hint is printed as code, such as `fixed_strings=True`. The command lin
 message with `spell_error()`, which writes each hint in the syntax of the front end, such as `--fixed-strings`.
 """
 
+import functools
+import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
 from ripwrap._text import shown
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 EmbedReason: TypeAlias = Literal["setup", "refused", "rejected", "unavailable", "garbage"]
 ConflictReason: TypeAlias = Literal["changed", "hard_links", "unfinished"]
@@ -145,6 +151,29 @@ def combination_error(what: str | Hint, other: Hint, reason: str = "") -> ValueE
     wrong = Hint(what, kind="omit") if isinstance(what, str) and what.isidentifier() else what
     because = f": {reason}" if reason else ""
     return ValueError(HintedText(wrong, " cannot be combined with ", other, f"{because}; leave one of them out"))
+
+
+def named_paths(function: F) -> F:
+    """Give a public function a better error for a path that is passed by position: its `paths` and `cwd` are names."""
+    most, keywords = function.__code__.co_argcount, function.__kwdefaults__ or {}
+    names = " or ".join(f"{name}=" for name in ("paths", "cwd") if name in keywords)
+
+    def check(given: int) -> None:
+        if given > most:
+            takes = f"{most} positional argument{'' if most == 1 else 's'}"
+            raise TypeError(f"{function.__name__}() takes {takes} but {given} were given; pass {names} by name")
+
+    @functools.wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        check(len(given))
+        return function(*given, **named)
+
+    @functools.wraps(function)
+    async def call_async(*given: Any, **named: Any) -> Any:
+        check(len(given))
+        return await function(*given, **named)
+
+    return cast("F", call_async if inspect.iscoroutinefunction(function) else call)
 
 
 def _leaves(parts: Sequence[str | Hint | Clause]) -> Iterator[str | Hint]:
@@ -315,6 +344,38 @@ class DecodeError(RipwrapError, ValueError):
     def __init__(self, message: str, *, record: bytes = b"") -> None:
         super().__init__(message)
         self.record: bytes = record[:200]
+
+
+class MissingPackageError(RipwrapError, ImportError):
+    """A package that belongs to an extra of ripwrap is not installed, or too old; the message has the line for pip.
+
+    Attributes:
+        name: Name of the module that could not be imported; `None` if it is not known.
+    """
+
+
+def missing_extra(error: ImportError, what: str, extra: str) -> ImportError:
+    """Return the error for an extra that could not be imported; `error` itself if a module of ripwrap is missing.
+
+    Args:
+        error: Error of the import.
+        what: What needs the extra.
+        extra: Name of the extra, which is also the name of its package.
+    """
+    package, _, module = (error.name or "ripwrap").partition(".")
+    if package == "ripwrap":
+        return error
+    needed = str(error.name)
+    if package == extra and (module or not isinstance(error, ModuleNotFoundError)):  # another version is installed
+        from importlib import metadata  # late: it takes 15 ms
+
+        requirements = (one.partition(";")[0] for one in metadata.requires("ripwrap") or ())
+        needed = next(one for one in requirements if re.match(rf"{extra}\W", one))
+        needed += f", and {extra} {metadata.version(extra)} is installed"
+    install = Hint(kind="install", target=f"ripwrap[{extra}]")
+    missing = MissingPackageError(HintedText(f"{what} needs {needed}: ", install), name=error.name)
+    missing.__cause__ = error
+    return missing
 
 
 class EmbeddingError(RipwrapError):

@@ -1,5 +1,6 @@
 """Models of collected results, such as the page of `grep()`. They are frozen; notebooks and terminals can show them."""
 
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -305,12 +306,28 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
         return Columns.of(self.matches())
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the matches of the page as a data frame of pandas; see `Columns.to_pandas()`."""
+        """Return the matches of the page as a data frame of pandas; see `Columns.to_pandas()`.
+
+        A `UserWarning` says if the page has not all matches.
+        """
+        self._warn_if_cut()
         return self.columns().to_pandas()
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return the matches of the page as a data frame of polars; see `Columns.to_polars()`."""
+        """Return the matches of the page as a data frame of polars; see `Columns.to_polars()`.
+
+        A `UserWarning` says if the page has not all matches.
+        """
+        self._warn_if_cut()
         return self.columns().to_polars()
+
+    def _warn_if_cut(self) -> None:
+        """Warn if the page has not all matches, because a data frame does not show that."""
+        if self.truncated or len(self) < self.total_matches:
+            ways = {"timeout": " and timeout=None", "max_files": " and max_files=None"}.get(self.stop_reason, "")
+            total = f"{'' if self.exact else 'at least '}{plural(self.total_matches, 'match', 'es')}"
+            said = f"the data frame has only {len(self)} of {total}; for all, call grep() with limit=None{ways}"
+            warnings.warn(said, UserWarning, stacklevel=3)
 
     def __str__(self) -> str:
         """Return the page as grep writes it, `path:line:text` or `path-line-text` for context, then the message."""

@@ -20,6 +20,7 @@ import ripwrap
 from ripwrap import CapabilityError, Columns, SearchError, sync
 from ripwrap.binary import RgBinary
 from support.effort import times
+from support.outcomes import without_context
 
 pytestmark = pytest.mark.rg_matrix
 
@@ -335,6 +336,7 @@ def test_rows_of_search_columns_equal_the_matches_of_search(
         return sorted((row for part in parts for row in part), key=repr)
 
     call = (ripwrap.search_columns, sync.search_columns, api, pattern)
+    options = without_context(options)
     try:
         matches = list(sync.search(pattern, cwd=tree, rg=rg, **options))
     except (CapabilityError, SearchError) as error:

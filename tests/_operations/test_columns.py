@@ -59,9 +59,9 @@ def test_batch_that_is_not_an_int_is_refused(batch: Any) -> None:
         sync.search_columns("x", batch=batch)
 
 
-def test_context_replacements_and_odd_texts_do_not_change_the_rows(plant: Plant) -> None:
+def test_replacements_and_odd_texts_do_not_change_the_rows(plant: Plant) -> None:
     folder = plant({"a": b"x\nn\xe9edle needle\r\ny\n", "b": "é needle\n\n", os.fsdecode(b"\xff"): "needle"})
-    options: dict[str, Any] = {"cwd": folder, "sort": "path", "context": 1, "crlf": True}
+    options: dict[str, Any] = {"cwd": folder, "sort": "path", "context": 0, "crlf": True}
     columns = Columns.of(sync.search("needle", **options))
     assert list(sync.search_columns("needle", **options)) == [columns]
     assert sorted(columns.text) == ["needle", "n�edle needle", "é needle"]

@@ -209,6 +209,24 @@ def test_change_elsewhere_in_the_file_is_no_error(plant: Plant) -> None:
     assert sync.expand(match, cwd=root).end_line == 14
 
 
+def test_wrong_directory_is_named(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 38, 30: the error named only the path, which exists in the directory that was searched."""
+    root = plant({"real/shop.py": SHOP, "other/shop.py": "needle\n", "empty/x": ""})
+    match = first("needle", root / "real")
+    for wrong in (root / "empty", root / "none"):
+        with pytest.raises(FileNotFoundError, match=rf"no such file in {wrong}; check cwd, which must be") as caught:
+            sync.expand(match, cwd=wrong)
+        assert caught.value.filename == "shop.py"
+    monkeypatch.chdir(root / "empty")
+    with pytest.raises(FileNotFoundError, match=rf"no such file in {root / 'empty'}; check cwd"):
+        sync.expand(match)
+    with pytest.raises(
+        RipwrapError, match=rf"or cwd is not the directory that was searched \({root / 'other'}\): it has"
+    ):
+        sync.expand(match, cwd=root / "other")
+    assert sync.expand(match, cwd=root / "real")
+
+
 @pytest.mark.posix
 def test_file_that_is_gone_or_a_pipe_raises_an_error_of_the_system(plant: Plant) -> None:
     root = plant({"shop.py": SHOP})

@@ -23,6 +23,7 @@ from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.runner import BlockingRunner, C, run_blocking
 from ripwrap.binary import RgBinary
 from support.effort import times
+from support.outcomes import without_context
 
 Texts = Mapping[str, str | bytes | None]
 
@@ -126,7 +127,7 @@ def answers(pattern: Any, cwd: Path, rg: RgBinary, options: dict[str, Any], line
         page = page.model_copy(update={"root": "", "errors": errors}).model_dump(exclude={"elapsed"})
     return [
         page,
-        outcome(lambda: in_order(repr(match) for match in sync.search(pattern, **both, **lines))),
+        outcome(lambda: in_order(repr(match) for match in sync.search(pattern, **both, **without_context(lines)))),
         outcome(lambda: in_order(sync.files(**both))),
         outcome(lambda: in_order(map(repr, sync.count(pattern, **both, **lines)))),
         outcome(lambda: in_order(sync.files_without_match(pattern, **both, **lines))),

@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def with_broken_link(needs_posix: None, folder: Path, plant: Plant) -> Path:
 @pytest.mark.anyio
 async def test_search_yields_matches_and_nothing_else(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"src/a.py": "x = 1\nneedle = 2  # needle\n", "b.txt": "no\n"})
-    (match,) = [match async for match in ripwrap.search("needle", cwd=folder, rg=rg, context=1)]
+    (match,) = [match async for match in ripwrap.search("needle", cwd=folder, rg=rg)]
     assert match.model_dump(exclude={"submatches"}) == {
         "type": "match",
         "location": None,
@@ -497,3 +498,24 @@ class TestErrors:
 def test_every_message_is_a_member_of_the_union(plant: Plant) -> None:
     messages: list[Message] = list(sync.search_messages("needle", cwd=plant({"a": "needle"}), context=1))
     assert {message.type for message in messages} == {"begin", "match", "end", "summary"}
+
+
+@pytest.mark.parametrize("option", ["context", "before_context", "after_context", "passthru"])
+def test_context_is_an_error_where_only_matches_are_yielded(option: str, folder: Path) -> None:
+    """Issue 38, 30: `search(context=2)` yielded no context, without a word."""
+    options: Any = {option: True if option == "passthru" else 2}
+    calls: list[Callable[..., Any]] = [
+        sync.search,
+        ripwrap.search,
+        sync.search_columns,
+        sync.search_history,
+        sync.watch,
+    ]
+    calls += [partial(sync.search_in, items=[]), partial(sync.search, captures=True)]
+    for call in calls:
+        with pytest.raises(
+            ValueError, match=rf"{option} has no effect in .*grep\(\) and search_messages\(\) return context"
+        ):
+            call("x", **options, **({} if "search_in" in repr(call) else {"cwd": folder}))
+    none: Any = {option: False if option == "passthru" else 0}
+    assert list(sync.search("x", cwd=folder, **none)) == []

@@ -27,10 +27,10 @@ SEARCHES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("Löwis|naïve|日本", {"ignore_case": True}, ["-i"]),
     ("__init__.py", {"fixed_strings": True}, ["-F"]),
     ("yield", {"word_regexp": True, "type": "py"}, ["-w", "-tpy"]),
-    ("\\s*return None", {"line_regexp": True, "context": 1}, ["-x", "-C1"]),
+    ("\\s*return None", {"line_regexp": True}, ["-x"]),
     (r"except \w+:\n\s+pass", {"multiline": True}, ["-U"]),
     ("lambda", {"max_count": 2, "type": "py"}, ["-m2", "-tpy"]),
-    ("GNU", {"text": True, "before_context": 2}, ["-a", "-B2"]),
+    ("GNU", {"text": True}, ["-a"]),
     ("(?-u)\\xff", {"text": True, "max_count": 1}, ["-a", "-m1"]),
     ("no such text anywhere \x01", {}, []),
     (

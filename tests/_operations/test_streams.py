@@ -21,6 +21,7 @@ from ripwrap._ripgrep import spool
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap.binary import RgBinary
 from support.effort import times
+from support.outcomes import without_context
 
 pytestmark = [pytest.mark.slow, pytest.mark.python, pytest.mark.usefixtures("temporary")]
 
@@ -100,13 +101,13 @@ def test_answers_equal_those_about_files(
             path.write_bytes(content)
         on_files = {"cwd": folder, "rg": rg, "no_ignore": True, **options}
         try:
-            expected = list(sync.search(pattern, sort="path", **on_files))
+            expected = list(sync.search(pattern, sort="path", **without_context(on_files)))
             page: Any = sync.grep(pattern, timeout=None, **on_files)  # its default of 10 s is too short under load
         except (SearchError, ValueError) as error:
             with pytest.raises(type(error), match=re.escape(str(error))):
-                list(sync.search_in(pattern, items, rg=rg, **options))
+                list(sync.search_in(pattern, items, rg=rg, **without_context(options)))
             return
-        found = list(sync.search_in(pattern, items, rg=rg, **options))
+        found = list(sync.search_in(pattern, items, rg=rg, **without_context(options)))
         page_in = sync.grep_in(pattern, items, timeout=None, rg=rg, **options)
     assert found == expected
     assert page_in == page.model_copy(update={"root": ""})

@@ -21,6 +21,7 @@ from ripwrap.places import Detected, Directory, Host, Inside, Items, Overlay, Pa
 from support.effort import times
 from support.git import require_git
 from support.hosts import ThisMachine
+from support.outcomes import without_context
 
 Plant = Callable[..., Path]
 Files: TypeAlias = dict[str, str]
@@ -105,9 +106,10 @@ def line(one: Any) -> tuple[Any, ...]:
 def answers(**options: Any) -> dict[str, object]:
     """Return what the operations find, blocking, in any order."""
     page = sync.grep("needle|строку", **options)
-    columns = sync.search_columns("needle|строку", **options)
+    plain = without_context(options)
+    columns = sync.search_columns("needle|строку", **plain)
     return {
-        "stream": sorted(map(line, sync.search("needle|строку", **options))),
+        "stream": sorted(map(line, sync.search("needle|строку", **plain))),
         "page": sorted((line(one), len(one.before), len(one.after)) for file in page.files for one in file.matches),
         "total": (page.total_matches, page.files_matched, page.exact),
         "columns": sorted(
@@ -125,7 +127,7 @@ def answers(**options: Any) -> dict[str, object]:
 async def answers_async(**options: Any) -> dict[str, object]:
     page = await ripwrap.grep("needle|строку", **options)
     return {
-        "stream": sorted([line(one) async for one in ripwrap.search("needle|строку", **options)]),
+        "stream": sorted([line(one) async for one in ripwrap.search("needle|строку", **without_context(options))]),
         "total": (page.total_matches, page.files_matched, page.exact),
         "counts": sorted(
             [(one.path.removeprefix("all.zip!/"), one.count) async for one in ripwrap.count("needle", **options)]

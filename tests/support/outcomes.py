@@ -21,6 +21,12 @@ class Outcome(NamedTuple):
     failed: bool
 
 
+def without_context(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an operation that yields only matches, which refuses those of context."""
+    left_out = ("context", "before_context", "after_context", "passthru")
+    return {name: value for name, value in options.items() if name not in left_out}
+
+
 def cut(stream: bytes, sizes: Sequence[int]) -> Iterator[bytes]:
     """Yield the stream in chunks of these sizes, repeated."""
     start = 0

@@ -40,7 +40,7 @@ from ripwrap._ripgrep.replacement import (
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select
-from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.errors import Hint, HintedText, SearchError, named_paths
 from ripwrap.options import VISIBLE_FILES, SearchOptions, StrPath, check_timeout
 from ripwrap.places.holes import refuse_places
 
@@ -127,6 +127,7 @@ class ReplacePlan(EditPlan, frozen=True):
         return await run_write(AsyncRunner(None), work, timeout=None)
 
 
+@named_paths
 async def replace(
     pattern: str | Sequence[str],
     replacement: str,

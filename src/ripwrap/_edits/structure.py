@@ -30,7 +30,7 @@ from ripwrap._subprocess.worker import WorkerProcess
 from ripwrap._text import byte_order_mark, is_binary
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import EditPlan
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, HintedText, named_paths
 from ripwrap.models import CodeError, CodeErrorKind, CodeMatch, PathError, Submatch
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 from ripwrap.places.holes import refuse_places
@@ -47,6 +47,7 @@ _HEAD_BYTES = 64 << 10
 CodeItem: TypeAlias = CodeMatch | CodeError
 
 
+@named_paths
 def search_code(
     pattern: str,
     *,
@@ -118,6 +119,7 @@ def search_code(
     return run_code(code_request(pattern, None, lang, cwd, paths, limit, file_timeout, options), rg)
 
 
+@named_paths
 async def replace_code(
     pattern: str,
     fix: str,

@@ -6,6 +6,7 @@ from contextlib import aclosing, closing
 from dataclasses import dataclass
 from typing import Unpack
 
+from ripwrap._operations.search import refuse_context
 from ripwrap._ripgrep.columns import ColumnDecoder
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
@@ -14,6 +15,7 @@ from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stream import stream, stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns, joined
+from ripwrap.errors import named_paths
 from ripwrap.options import SearchOptions, StrPath, check_callback, check_limit, check_timeout
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
@@ -21,6 +23,7 @@ BATCH_ROWS = 65_536
 """Default number of matches in a batch."""
 
 
+@named_paths
 def search_columns(
     pattern: str | Sequence[str],
     *,
@@ -64,7 +67,7 @@ def search_columns(
         batch: Number of matches in a batch. The last batch, which is yielded when the search has ended, may have fewer.
         on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags, and where to search, as in `search()`. Lines of context are not in the columns.
+        **options: rg's flags, and where to search, as in `search()`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -116,6 +119,7 @@ def columns_request(
     if batch < 1:
         raise ValueError(f"batch must be at least 1, got {batch}")
     check_callback(on_progress)
+    refuse_context("search_columns()", options)
     query = placed_search("search_columns()", pattern, cwd, paths, options)
     return ColumnsRequest(query, check_limit(limit), batch, on_progress)
 

@@ -14,7 +14,7 @@ from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode, Query, unmarked
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, HintedText, named_paths
 from ripwrap.options import SearchOptions, StrPath, check_timeout
 from ripwrap.places.candidates import Candidates
 from ripwrap.places.where import PlacedSearchOptions, placed_search
@@ -23,6 +23,7 @@ _ARGUMENTS = ("all_of", "any_of", "none_of", "cwd", "paths", "rg")
 _BLOCK = 1 << 20
 
 
+@named_paths
 async def files_matching(
     *,
     all_of: str | Sequence[str] = (),

@@ -15,11 +15,13 @@ from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions, StrPath, check_timeout
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 
+@named_paths
 def files_with_matches(
     pattern: str | Sequence[str],
     *,
@@ -40,6 +42,7 @@ def files_with_matches(
     return run_stream(paths_request(pattern, cwd, paths, limit, options, matching=True), rg)
 
 
+@named_paths
 def files_without_match(
     pattern: str | Sequence[str],
     *,
@@ -57,6 +60,7 @@ def files_without_match(
     return run_stream(paths_request(pattern, cwd, paths, limit, options, matching=False), rg)
 
 
+@named_paths
 def count(
     pattern: str | Sequence[str],
     *,
@@ -77,6 +81,7 @@ def count(
     return run_stream(counts_request(pattern, cwd, paths, limit, options, "count", include_zero=include_zero), rg)
 
 
+@named_paths
 def count_matches(
     pattern: str | Sequence[str],
     *,

@@ -28,7 +28,7 @@ from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap._text import BOMS
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, HintedText, named_paths
 from ripwrap.models import FileCount
 from ripwrap.options import FileOptions, SearchOptions, StrPath, check_timeout
 from ripwrap.places.holes import refuse_places
@@ -52,6 +52,7 @@ _CORRECT = ("; check ", Hint("path", kind="correct"), " or ", Hint("cwd", kind="
 _UTF16_BOMS = tuple(mark for mark, encoding in BOMS if encoding.startswith("utf-16"))
 
 
+@named_paths
 async def why(
     path: StrPath,
     *,
@@ -100,6 +101,7 @@ async def why(
     return await run_why(AsyncRunner(rg), why_request(path, cwd, paths, options, timeout=None))
 
 
+@named_paths
 async def coverage(
     *,
     cwd: StrPath = ".",

@@ -1,5 +1,6 @@
 """Read the code around a match: the definition, block or paragraph that encloses it, or a number of lines."""
 
+import errno
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import byte_order_mark, cut_text, plural, raw_bytes, shown, text_of
-from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.errors import Hint, HintedText, RipwrapError, named_paths
 from ripwrap.models import Context, Match
 from ripwrap.options import StrPath, check_limit, check_timeout
 from ripwrap.results import Expansion, NumberedLine, RankedChunk
@@ -34,6 +35,7 @@ _MAX_QUOTED_CHARS = 60
 _NO_LINE_NUMBER, _NULL_DATA = (Hint(name, kind="omit") for name in ("no_line_number", "null_data"))
 
 
+@named_paths
 async def expand(
     match: Match | Context | RankedChunk,
     *,
@@ -184,7 +186,14 @@ async def run_expand(run: Runner, request: ExpandRequest) -> Expansion:
 
 def _expand(request: ExpandRequest) -> Expansion:
     path, place = request.path, request.place
-    source = _read_source(request)
+    try:
+        source = _read_source(request)
+    except FileNotFoundError:
+        if os.path.lexists(os.path.join(request.cwd, path)):  # for example a pipe
+            raise
+        searched = HintedText("no such file in ", _shown_cwd(request), "; check ", Hint("cwd", kind="correct"))
+        wrong = HintedText(searched, ", which must be the directory that was searched")
+        raise FileNotFoundError(errno.ENOENT, wrong, path) from None
     now = source.lines[place.first - source.start : place.last - source.start + 1]
     if tuple(now) != tuple(map(text_of, request.texts)):
         raise _changed_error(request, source, now)
@@ -288,20 +297,26 @@ def _split_lines(raw: bytes) -> list[bytes]:
     return [line.removesuffix(b"\r") for line in raw.removesuffix(b"\n").split(b"\n")]
 
 
+def _shown_cwd(request: ExpandRequest) -> str:
+    return shown(os.path.abspath(request.cwd))
+
+
 def _changed_error(request: ExpandRequest, source: MatchSource, now: Sequence[str]) -> RipwrapError:
-    name, place = shown(request.path), request.place
+    place = request.place
+    name = f"{shown(request.path)} changed since the search"
+    wrong = HintedText(
+        ", or ", Hint("cwd", kind="correct"), f" is not the directory that was searched ({_shown_cwd(request)})"
+    )
     if len(now) < len(request.texts):
         known = source.lines or source.start == 1
         has = f"has {plural(source.start + len(source.lines) - 1, 'line')}" if known else "is shorter"
-        return RipwrapError(
-            f"{name} changed since the search: it {has} now, and the match was in line {place.last}; search again"
-        )
+        said = f": it {has} now, and the match was in line {place.last}; search again"
+        return RipwrapError(HintedText(name, wrong, said))
     pairs = zip(now, map(text_of, request.texts), strict=True)
     at, old, new = next((at, old, new) for at, (new, old) in enumerate(pairs) if new != old)
-    return RipwrapError(
-        f"{name} changed since the search (or was searched with encoding=, which expand() does not support): "
-        f"line {place.first + at} is {_quoted(new)} now, and was {_quoted(old)}; search again"
-    )
+    said = f": line {place.first + at} is {_quoted(new)} now, and was {_quoted(old)}; search again"
+    encoded = ", or was searched with encoding=, which expand() does not support"
+    return RipwrapError(HintedText(name, encoded, wrong, said))
 
 
 def _quoted(text: str) -> str:

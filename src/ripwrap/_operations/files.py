@@ -9,12 +9,14 @@ from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import Decoder
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.options import FileOptions, StrPath, check_limit
 from ripwrap.places.where import PlacedFileOptions, placed_files
 
 Item = TypeVar("Item")
 
 
+@named_paths
 def files(
     *,
     cwd: StrPath = ".",

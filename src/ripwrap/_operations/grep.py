@@ -23,7 +23,7 @@ from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, SearchError
+from ripwrap.errors import Hint, SearchError, named_paths
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, StrPath, check_callback, check_timeout
 from ripwrap.places.candidates import Candidates
@@ -45,6 +45,7 @@ F = TypeVar("F", bound="MatchCollector")
 Search: TypeAlias = Callable[[SearchOptions, PageRequest, float | None], Step[F]]
 
 
+@named_paths
 async def grep(
     pattern: str | Sequence[str],
     *,

@@ -7,12 +7,13 @@ from typing import ClassVar, Unpack, cast
 
 from pydantic import BaseModel
 
-from ripwrap._operations.search import SearchAnswer
+from ripwrap._operations.search import SearchAnswer, refuse_context
 from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.named_paths import must_exist
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import HistoryMatch
 from ripwrap.options import Directories, SearchOptions, StrPath, check_limit
 from ripwrap.places.items import ItemPlace, in_items
@@ -21,6 +22,7 @@ from ripwrap.places.revision import history_source
 ARGUMENTS = ("pattern", "cwd", "paths", "rev", "since", "repositories", "limit", "rg")
 
 
+@named_paths
 def search_history(
     pattern: str | Sequence[str],
     *,
@@ -79,6 +81,7 @@ def history_request(
     options: SearchOptions,
 ) -> StreamRequest[HistoryMatch]:
     """Check the arguments, and return the request of `search_history()`."""
+    refuse_context("search_history()", options)
     query = must_exist(search_query(pattern, os.path.abspath(cwd), paths, options, arguments=ARGUMENTS))
     opens = partial(history_source, query, rev, since, repositories)
     return StreamRequest(in_items(query, ItemPlace(opens, opens().roots)), partial(_HistoryAnswer, check_limit(limit)))

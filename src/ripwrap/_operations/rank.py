@@ -30,7 +30,7 @@ from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import as_utf8, in_seconds, shown
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, HintedText, named_paths
 from ripwrap.models import PathError
 from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_callback, check_limit, check_timeout
 from ripwrap.places.holes import refuse_places
@@ -53,6 +53,7 @@ MAX_TOTAL_BYTES = 8_000_000
 """Number of bytes, of all files together, after which no further file is read; the best files are read first."""
 
 
+@named_paths
 async def rank(
     query: str,
     *,

@@ -14,7 +14,7 @@ from ripwrap._ripgrep.progress import OnProgress
 from ripwrap._ripgrep.query import Query
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import DecodeError, Hint, HintedText, SearchError, combination_error
+from ripwrap.errors import DecodeError, Hint, HintedText, SearchError, combination_error, named_paths
 from ripwrap.models import CapturedMatch, Captures, Elapsed, Match, Message, PathError, Stats, Submatch, Summary
 from ripwrap.options import SearchOptions, StrPath, check_limit
 from ripwrap.places.where import PlacedSearchOptions, placed_search
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ripwrap._ripgrep.groups import Groups
 
 
+@named_paths
 def search(
     pattern: str | Sequence[str],
     *,
@@ -81,8 +82,8 @@ def search(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: `limit` is negative, there is no pattern, two arguments exclude each other, or a pattern, path or
-            option has a NUL.
+        ValueError: `limit` is negative, there is no pattern, two arguments exclude each other, an option such as
+            `context` has no effect, or a pattern, path or option has a NUL.
         TypeError: `limit` is not an int.
         RipwrapError: The package that `encoding="detect"` or a format in `inside` needs is not installed.
         FileNotFoundError, PermissionError: `cwd`, one of `paths`, or an `ignore_file` does not exist or cannot be read.
@@ -102,6 +103,7 @@ def search(
     return run_stream(metered(request, on_progress, limit), rg)
 
 
+@named_paths
 def search_messages(
     pattern: str | Sequence[str],
     *,
@@ -123,6 +125,15 @@ def search_messages(
     return run_stream(messages_request(pattern, cwd, paths, limit, options), rg)
 
 
+def refuse_context(operation: str, options: SearchOptions) -> None:
+    """Raise `ValueError` if lines of context are asked for, which the operation does not yield."""
+    for name in ("context", "before_context", "after_context", "passthru"):
+        if options.get(name):
+            others = ("; ", Hint(kind="call", target="grep"), " and ", Hint(kind="call", target="search_messages"))
+            wrong = f" has no effect in {operation}, which yields only matches"
+            raise ValueError(HintedText(Hint(name, kind="omit"), wrong, (*others, " return context"), "; leave it out"))
+
+
 def search_request(
     pattern: str | Sequence[str],
     cwd: StrPath,
@@ -131,6 +142,7 @@ def search_request(
     options: SearchOptions,
 ) -> StreamRequest[Match]:
     """Check the arguments, and return the request of `search()`."""
+    refuse_context("search()", options)
     query = placed_search("search()", pattern, cwd, paths, options)
     return StreamRequest(query, partial(MatchAnswer, check_limit(limit)))
 
@@ -148,6 +160,7 @@ def captures_request(
     Raises:
         ValueError: There are several patterns, or an option has no meaning with `captures`.
     """
+    refuse_context(operation, options)
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     if len(patterns) > 1:
         called = Hint(kind="call", target="scan")

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar, Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, run_grep
-from ripwrap._operations.search import MatchAnswer
+from ripwrap._operations.search import MatchAnswer, refuse_context
 from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.query import Query
@@ -145,6 +145,7 @@ def search_in_request(
     pattern: str | Sequence[str], items: AnyItems, limit: int | None, options: SearchOptions
 ) -> StreamRequest[Match]:
     """Check the arguments, and return the request of `search_in()`."""
+    refuse_context("search_in()", options)
     return StreamRequest(_command(pattern, items, options), partial(MatchAnswer, check_limit(limit)))
 
 

@@ -18,6 +18,7 @@ from ripwrap._ripgrep.listing_collector import BaseListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
 from ripwrap.places.where import PlacedFileOptions, placed_files
@@ -35,6 +36,7 @@ CHECKPOINT_INTERVAL = 100
 """Number of entries after which other tasks run; a tree without a limit may have a million entries."""
 
 
+@named_paths
 def tree(
     *,
     cwd: StrPath = ".",
@@ -60,6 +62,7 @@ def tree(
     return _yield_entries(AsyncRunner(rg), tree_request(cwd, limit, exclude, options, timeout=None))
 
 
+@named_paths
 async def tree_text(
     *,
     cwd: StrPath = ".",

@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from ripwrap._text import shown
-from ripwrap.errors import RipwrapError
+from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError
 
 QUIET_SECONDS = 0.5
 """Seconds without a further change before changes are reported. Editors and git often change several files at once."""
@@ -75,8 +75,9 @@ class ChangeWaiter:
         try:
             from watchfiles import watch
         except ModuleNotFoundError as error:
-            message = f'watching needs the package {error.name}: pip install "ripwrap[watch]"'
-            raise RipwrapError(message) from error
+            package = Hint(kind="install", target="ripwrap[watch]")
+            needed = HintedText(f"watching needs the package {error.name}: ", package)
+            raise MissingPackageError(needed, name=error.name) from error
         os.scandir(self.root).close()
         self._identity, self._real = self._identify(), os.path.realpath(self.root)
         self._changes = watch(

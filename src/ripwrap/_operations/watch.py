@@ -23,7 +23,7 @@ from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stream import stream, stream_blocking
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, HintedText, named_paths
 from ripwrap.models import Match
 from ripwrap.options import SearchOptions, StrPath, check_timeout
 from ripwrap.places.holes import refuse_places
@@ -36,6 +36,7 @@ _NOT_OF_WATCH = ("limit", "inside", "captures", "on_progress", "on")
 """Arguments of `search()` that `watch()` does not have."""
 
 
+@named_paths
 def watch(
     pattern: str | Sequence[str],
     *,

@@ -14,7 +14,7 @@ from ripwrap._scan.scan_plan import ScanRequest
 from ripwrap._scan.scanning import Scanning
 from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText, PatternError
+from ripwrap.errors import Hint, HintedText, PatternError, named_paths
 from ripwrap.models import ScanMatch
 from ripwrap.options import SearchOptions, StrPath, check_limit, check_timeout
 from ripwrap.places.where import PlacedSearchOptions, placed_search
@@ -33,6 +33,7 @@ REFUSED = {
 """Options that do not apply to `scan()`, with the reasons."""
 
 
+@named_paths
 def scan(
     rules: Mapping[str, str] | Iterable[Rule] = SECRET_RULES,
     *,

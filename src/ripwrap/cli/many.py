@@ -15,7 +15,7 @@ from ripwrap.cli.errors import FAILED, complain
 from ripwrap.cli.flags import When
 from ripwrap.cli.output import count_printer, match_printer, print_all, print_json
 from ripwrap.cli.search_options import ManyRoots, TerminalSearch
-from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError
 from ripwrap.models import Begin, FileCount
 from ripwrap.repositories import Root, RootCount, RootError, RootMatch
 
@@ -118,7 +118,7 @@ def _dask(address: str) -> Generator[Executor]:
     try:
         distributed: Any = import_module("distributed")
     except ImportError as error:
-        raise RipwrapError(
+        raise MissingPackageError(
             HintedText("--dask needs the package distributed: ", Hint(kind="install", target="ripwrap[cluster]"))
         ) from error
     try:

@@ -1,6 +1,5 @@
 """Command `ripwrap mcp`: serve tools to agents, over MCP."""
 
-import re
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -8,7 +7,7 @@ from cyclopts import App, Parameter
 from ripwrap import sync
 from ripwrap._scan.gitleaks import load_rules
 from ripwrap._scan.secrets import SECRET_RULES
-from ripwrap.cli.errors import FAILED, FOUND, complain
+from ripwrap.cli.errors import FOUND
 from ripwrap.cli.flags import EmbedderName, HybridWeight, RgPath
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
 from ripwrap.options import ShowDenied
@@ -88,23 +87,8 @@ def run_mcp(
     repository
         A directory that git may also read; may be repeated
     """
-    try:
-        from ripwrap import mcp as server  # late: it needs the extra `mcp`
-    except ImportError as error:
-        package, _, module = (error.name or "ripwrap").partition(".")
-        if package == "ripwrap":
-            raise
-        needed = error.name
-        if package == "mcp" and (
-            module or not isinstance(error, ModuleNotFoundError)
-        ):  # mcp is installed, but its version has another interface
-            from importlib import metadata  # late: it takes 15 ms
+    from ripwrap import mcp as server  # late: it needs the extra `mcp`
 
-            requirements = (one.partition(";")[0] for one in metadata.requires("ripwrap") or ())
-            needed = next(one for one in requirements if re.match(r"mcp\W", one))
-            needed += f", and mcp {metadata.version('mcp')} is installed"
-        complain(f'the MCP server needs {needed}: pip install "ripwrap[mcp]"')
-        return FAILED
     names = allowed_host or ()
     server.serve(
         root or (),

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import PurePath
 
+from ripwrap.errors import MissingPackageError
+
 try:
     from deepagents.backends.protocol import (
         FILE_NOT_FOUND,
@@ -32,7 +34,7 @@ try:
     )
     from deepagents.backends.utils import compile_grep_include_glob, normalize_read_bounds
 except ImportError as _error:
-    raise ImportError(
+    raise MissingPackageError(
         f"ripwrap.frameworks.deepagents needs deepagents 0.7.32 or later: pip install 'ripwrap[deepagents]' ({_error})",
         name=_error.name,
     ) from _error

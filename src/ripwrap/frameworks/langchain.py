@@ -2,10 +2,12 @@
 
 from typing import Any, ClassVar
 
+from ripwrap.errors import MissingPackageError
+
 try:
     from langchain_core.tools import BaseTool, BaseToolkit, StructuredTool, ToolException
 except ImportError as _error:
-    raise ImportError(
+    raise MissingPackageError(
         f"ripwrap.frameworks.langchain needs langchain-core 1.7 or later: pip install 'ripwrap[langchain]' ({_error})",
         name=_error.name,
     ) from _error

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ripwrap.errors import MissingPackageError
+
 try:
     from openai.types.chat import (
         ChatCompletionFunctionToolParam,
@@ -13,7 +15,7 @@ try:
     from openai.types.responses.response_input_param import FunctionCallOutput
     from openai.types.shared_params import FunctionDefinition
 except ImportError as _error:
-    raise ImportError(
+    raise MissingPackageError(
         f"ripwrap.frameworks.openai needs openai 3.54 or later: pip install 'ripwrap[openai]' ({_error})",
         name=_error.name,
     ) from _error

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from ripwrap.errors import MissingPackageError
+
 try:
     from pydantic_ai import RunContext, Tool, ToolReturn
     from pydantic_ai.capabilities import AbstractCapability
@@ -22,7 +24,7 @@ try:
         WorkspaceUnavailableError,
     )
 except ImportError as _error:
-    raise ImportError(
+    raise MissingPackageError(
         "ripwrap.frameworks.pydantic_ai needs pydantic-ai-slim 2.68 or later: "
         f"pip install 'ripwrap[pydantic-ai]' ({_error})",
         name=_error.name,

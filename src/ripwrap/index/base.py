@@ -34,7 +34,7 @@ from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import shown
 from ripwrap.binary import cache
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError
 from ripwrap.index import maintenance
 from ripwrap.index.branches import key_of, view_of
 from ripwrap.index.embeddings.hybrid import HybridSearch
@@ -172,7 +172,8 @@ class BaseIndex:
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
         if not has_engine():
-            raise RipwrapError(HintedText("an index needs tantivy: ", Hint(kind="install", target="ripwrap[index]")))
+            needed = HintedText("an index needs tantivy: ", Hint(kind="install", target="ripwrap[index]"))
+            raise MissingPackageError(needed, name="tantivy")
         check_weight(hybrid_weight)
         check_workers(workers)
         self._file_options: FileOptions = {**VISIBLE_FILES, **options}

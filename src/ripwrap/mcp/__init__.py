@@ -9,8 +9,13 @@ must be started with directories.
 Besides tools, the server has prompts, and a resource template for the files in the directories.
 """
 
-from ripwrap.mcp.clients import WorkspaceOptions
-from ripwrap.mcp.server import server
-from ripwrap.mcp.transports import Transport, serve
+try:
+    from ripwrap.mcp.clients import WorkspaceOptions
+    from ripwrap.mcp.server import server
+    from ripwrap.mcp.transports import Transport, serve
+except ImportError as _error:
+    from ripwrap.errors import missing_extra
+
+    raise missing_extra(_error, "the MCP server", "mcp")  # noqa: B904 - it has its cause, or is the error itself
 
 __all__ = ["Transport", "WorkspaceOptions", "serve", "server"]

@@ -19,7 +19,7 @@ from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Output, Query
-from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.errors import Hint, HintedText, MissingPackageError
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.sources.encodings import guess_encodings
 
@@ -74,13 +74,14 @@ def detection() -> Detection:
     """Return the place of a search in files of several encodings; the query of the search has no encoding.
 
     Raises:
-        RipwrapError: charset-normalizer is not installed.
+        MissingPackageError: charset-normalizer is not installed.
     """
     try:
         import_module("charset_normalizer")  # a missing package is an error of the call, not of the iteration
     except ModuleNotFoundError as error:
         package = Hint(kind="install", target="ripwrap[detect]")
-        raise RipwrapError(HintedText("encoding='detect' needs the package charset-normalizer: ", package)) from error
+        needed = HintedText("encoding='detect' needs the package charset-normalizer: ", package)
+        raise MissingPackageError(needed, name=error.name) from error
     return Detection()
 
 

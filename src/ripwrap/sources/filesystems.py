@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 from ripwrap._text import plural, shown
-from ripwrap.errors import Hint, HintedText, RipwrapError, SearchError
+from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError, SearchError
 from ripwrap.models import PathError, PathErrorKind
 from ripwrap.options import check_limit, check_timeout
 from ripwrap.sources.archives import ArchiveSource, Bounds, check_inside, format_of
@@ -446,12 +446,13 @@ def _fsspec() -> Any:
     """Import fsspec.
 
     Raises:
-        RipwrapError: fsspec is not installed.
+        MissingPackageError: fsspec is not installed.
     """
     try:
         return importlib.import_module("fsspec")
     except ModuleNotFoundError:
-        raise RipwrapError(HintedText("fs() needs fsspec: ", Hint(kind="install", target="ripwrap[fsspec]"))) from None
+        needed = HintedText("fs() needs fsspec: ", Hint(kind="install", target="ripwrap[fsspec]"))
+        raise MissingPackageError(needed, name="fsspec") from None
 
 
 def _check_protocols(url: str) -> None:

@@ -133,4 +133,4 @@ if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any n
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted(__all__)

@@ -8,10 +8,12 @@ from ripwrap._operations.columns import BATCH_ROWS, columns_request, run_columns
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns
+from ripwrap.errors import named_paths
 from ripwrap.options import StrPath
 from ripwrap.places.where import PlacedSearchOptions
 
 
+@named_paths
 def search_columns(
     pattern: str | Sequence[str],
     *,
@@ -50,7 +52,7 @@ def search_columns(
         on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds that the call may take; `None` is no limit.
-        **options: rg's flags, and where to search, as in `search()`. Lines of context are not in the columns.
+        **options: rg's flags, and where to search, as in `search()`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.

@@ -7,10 +7,12 @@ from typing import Unpack
 from ripwrap._operations.combine import matching_request, run_matching
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.options import StrPath
 from ripwrap.places.where import PlacedSearchOptions
 
 
+@named_paths
 def files_matching(
     *,
     all_of: str | Sequence[str] = (),

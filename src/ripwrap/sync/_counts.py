@@ -8,11 +8,13 @@ from ripwrap._operations.counts import counts_request, paths_request, run_file_t
 from ripwrap._operations.streaming import run_stream_blocking
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import FileCount
 from ripwrap.options import StrPath
 from ripwrap.places.where import PlacedSearchOptions
 
 
+@named_paths
 def files_with_matches(
     pattern: str | Sequence[str],
     *,
@@ -34,6 +36,7 @@ def files_with_matches(
     return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=True), rg, timeout=timeout)
 
 
+@named_paths
 def files_without_match(
     pattern: str | Sequence[str],
     *,
@@ -52,6 +55,7 @@ def files_without_match(
     return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=False), rg, timeout=timeout)
 
 
+@named_paths
 def count(
     pattern: str | Sequence[str],
     *,
@@ -75,6 +79,7 @@ def count(
     )
 
 
+@named_paths
 def count_matches(
     pattern: str | Sequence[str],
     *,

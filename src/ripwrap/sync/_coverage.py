@@ -7,10 +7,12 @@ from typing import Unpack
 from ripwrap._operations.coverage import COVERAGE_TIMEOUT, coverage_request, run_coverage, run_why, why_request
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.options import SearchOptions, StrPath
 from ripwrap.results import Coverage, Reason
 
 
+@named_paths
 def coverage(
     *,
     cwd: StrPath = ".",
@@ -49,6 +51,7 @@ def coverage(
     return run_blocking(run_coverage(BlockingRunner(rg), request, must_exist=True))
 
 
+@named_paths
 def why(
     path: StrPath,
     *,

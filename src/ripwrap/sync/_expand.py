@@ -3,11 +3,13 @@
 
 from ripwrap._operations.expand import EXPAND_LINES, ExpandTo, expand_request, run_expand
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap.errors import named_paths
 from ripwrap.models import Context, Match
 from ripwrap.options import StrPath
 from ripwrap.results import Expansion, RankedChunk
 
 
+@named_paths
 def expand(
     match: Match | Context | RankedChunk,
     *,

@@ -8,10 +8,12 @@ from ripwrap._operations.files import files_request
 from ripwrap._operations.streaming import metered, run_stream_blocking
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.options import StrPath
 from ripwrap.places.where import PlacedFileOptions
 
 
+@named_paths
 def files(
     *,
     cwd: StrPath = ".",

@@ -10,11 +10,13 @@ from ripwrap._operations.near import NEAR_LINES, near_condition
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.options import StrPath, check_callback
 from ripwrap.places.where import PlacedSearchOptions
 from ripwrap.results import GrepResult
 
 
+@named_paths
 def grep(
     pattern: str | Sequence[str],
     *,

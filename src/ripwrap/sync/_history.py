@@ -7,10 +7,12 @@ from typing import Unpack
 from ripwrap._operations.history import history_request
 from ripwrap._operations.streaming import run_stream_blocking
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import HistoryMatch
 from ripwrap.options import Directories, SearchOptions, StrPath
 
 
+@named_paths
 def search_history(
     pattern: str | Sequence[str],
     *,

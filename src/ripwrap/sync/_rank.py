@@ -8,10 +8,12 @@ from ripwrap._operations.rank import RANK_LIMIT, rank_request, run_rank, with_na
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.options import FileOptions, StrPath, check_callback
 from ripwrap.results import RankedChunk
 
 
+@named_paths
 def rank(
     query: str,
     *,

@@ -11,6 +11,7 @@ from ripwrap._edits.replace import replace_request, run_replace, run_write
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select
+from ripwrap.errors import named_paths
 from ripwrap.options import SearchOptions, StrPath
 
 
@@ -87,6 +88,7 @@ class ReplacePlan(EditPlan, frozen=True):
         return run_blocking(run_write(BlockingRunner(None, timeout=timeout), work, timeout=timeout))
 
 
+@named_paths
 def replace(
     pattern: str | Sequence[str],
     replacement: str,

@@ -8,11 +8,13 @@ from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan import run_scan_blocking, scan_request
 from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import ScanMatch
 from ripwrap.options import StrPath
 from ripwrap.places.where import PlacedSearchOptions
 
 
+@named_paths
 def scan(
     rules: Mapping[str, str] | Iterable[Rule] = SECRET_RULES,
     *,

@@ -8,11 +8,13 @@ from ripwrap._operations.search import captures_request, messages_request, searc
 from ripwrap._operations.streaming import metered, run_stream_blocking
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import Match, Message
 from ripwrap.options import StrPath
 from ripwrap.places.where import PlacedSearchOptions
 
 
+@named_paths
 def search(
     pattern: str | Sequence[str],
     *,
@@ -66,8 +68,8 @@ def search(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: `limit` is negative, there is no pattern, two arguments exclude each other, or a pattern, path or
-            option has a NUL.
+        ValueError: `limit` is negative, there is no pattern, two arguments exclude each other, an option such as
+            `context` has no effect, or a pattern, path or option has a NUL.
         TypeError: `limit` is not an int.
         RipwrapError: The package that `encoding="detect"` or a format in `inside` needs is not installed.
         FileNotFoundError, PermissionError: `cwd`, one of `paths`, or an `ignore_file` does not exist or cannot be read.
@@ -88,6 +90,7 @@ def search(
     return run_stream_blocking(metered(request, on_progress, limit), rg, timeout=timeout)
 
 
+@named_paths
 def search_messages(
     pattern: str | Sequence[str],
     *,

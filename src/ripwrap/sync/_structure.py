@@ -8,10 +8,12 @@ from ripwrap._edits.planning import MAX_BYTES
 from ripwrap._edits.structure import FILE_SECONDS, CodeItem, code_request, run_code_blocking, run_replace_code
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath
 from ripwrap.sync._replace import ReplacePlan
 
 
+@named_paths
 def search_code(
     pattern: str,
     *,
@@ -81,6 +83,7 @@ def search_code(
     )
 
 
+@named_paths
 def replace_code(
     pattern: str,
     fix: str,

@@ -15,12 +15,14 @@ from ripwrap._operations.tree import (
 )
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import TreeEntry
 from ripwrap.options import StrPath
 from ripwrap.places.where import PlacedFileOptions
 from ripwrap.results import Tree
 
 
+@named_paths
 def tree(
     *,
     cwd: StrPath = ".",
@@ -50,6 +52,7 @@ def tree(
     )
 
 
+@named_paths
 def tree_text(
     *,
     cwd: StrPath = ".",

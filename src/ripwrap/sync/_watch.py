@@ -7,10 +7,12 @@ from typing import Unpack
 from ripwrap._operations.waiter import QUIET_SECONDS
 from ripwrap._operations.watch import run_watch_blocking, watch_request
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.options import SearchOptions, StrPath
 from ripwrap.results import MatchChange
 
 
+@named_paths
 def watch(
     pattern: str | Sequence[str],
     *,

@@ -13,7 +13,7 @@ from ripwrap._code.structure.languages import Language
 from ripwrap._subprocess.pool import WorkerPool, usable_cpus
 from ripwrap._subprocess.worker import StartError, WorkerProcess, is_python
 from ripwrap._text import in_seconds
-from ripwrap.errors import Hint, HintedText, PatternError, RipwrapError
+from ripwrap.errors import Hint, HintedText, MissingPackageError, PatternError, RipwrapError
 from ripwrap.models import Model
 
 _IDLE_SECONDS = 60.0
@@ -169,8 +169,8 @@ class CodeWorkers:
 
 
 def check_installed() -> None:
-    """Raise `RipwrapError` if ast-grep-py is not installed."""
+    """Raise `MissingPackageError` if ast-grep-py is not installed."""
     if find_spec("ast_grep_py") is None:
-        raise RipwrapError(
+        raise MissingPackageError(
             HintedText("search by syntax needs ast-grep-py: ", Hint(kind="install", target="ripwrap[structure]"))
         )
