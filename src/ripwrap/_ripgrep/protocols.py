@@ -62,12 +62,14 @@ class Step(Generic[C]):
         collector: Function that makes the collector of the output. It is called again if rg is restarted.
         timeout: Seconds after which rg is stopped, not counting the wait until rg may start; `None` is no limit.
         metered: True if the output counts as progress of the call.
+        install: True to install rg if there is none; False to raise `BinaryNotFoundError` at once.
     """
 
     query: Query
     collector: Callable[[], C]
     timeout: float | None
     metered: bool = True
+    install: bool = True
 
 
 class Runner(Protocol):

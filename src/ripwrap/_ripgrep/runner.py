@@ -20,6 +20,7 @@ import anyio.lowlevel
 
 from ripwrap._concurrency import CANCELLED, Cancellation, countdown, in_thread, in_thread_to_end
 from ripwrap._ripgrep.capabilities import (
+    find_installed_rg,
     find_usable_rg,
     find_usable_rg_blocking,
     with_suggestions,
@@ -59,11 +60,16 @@ T = TypeVar("T")
 class _RgRunner(ABC):
     """Base class of the runners that start rg."""
 
+    _rg: Rg
+
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
         await self.checkpoint()  # let other tasks run between calls that start together
         left = countdown(step.timeout)
-        binary = await self._find(step.query, step.timeout)
+        if step.install:
+            binary = await self._find(step.query, step.timeout)
+        else:
+            binary = await self.call(partial(find_installed_rg, step.query, self._rg))
         if step.query.is_plain:
             return await self._collect(step, left(), binary, Plan((Part(step.query),)))
         planned = await plan(step.query, cast("Runner", self), left())

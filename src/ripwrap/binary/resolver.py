@@ -89,6 +89,21 @@ def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
             to do.
         BinaryError: `rg` or `RIPWRAP_RG` cannot be used, or the installation failed.
     """
+    return _found_or(rg, lambda seen: _install_missing(seen, timeout))
+
+
+def find_installed(rg: Rg = None) -> RgBinary:
+    """Find an rg that is installed, blocking, as `find()` does; install none.
+
+    Raises:
+        BinaryNotFoundError: There is no rg.
+        BinaryError: `rg` or `RIPWRAP_RG` cannot be used.
+    """
+    return _found_or(rg, _refuse_missing)
+
+
+def _found_or(rg: Rg, install: Callable[[Sequence[Candidate]], RgBinary]) -> RgBinary:
+    """Return the first usable rg; if there is none, install one with a function that takes the candidates."""
     if found := _remembered(rg):
         return found
     seen: list[Candidate] = []
@@ -98,7 +113,7 @@ def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
             break
         seen.append(candidate)
     else:
-        binary = _install_missing(seen, timeout)
+        binary = install(seen)
     if len(_found) > MAX_REMEMBERED:
         _found.clear()
     return _found.setdefault(_memory_key(rg), binary)
@@ -260,8 +275,14 @@ def _remembered(rg: Rg) -> RgBinary | None:
     return found
 
 
-def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBinary:
-    """Install rg, because no candidate is usable; raise an error if the caller chose the rg, or if installing fails."""
+def _refuse_missing(seen: Sequence[Candidate]) -> RgBinary:
+    """Raise the error that no candidate is usable."""
+    _refuse_chosen(seen)
+    raise BinaryNotFoundError(f"rg (ripgrep) was not found. Install it, for instance:\n{how_to_install()}")
+
+
+def _refuse_chosen(seen: Sequence[Candidate]) -> str:
+    """Raise an error if the caller chose the rg; otherwise return the candidates as text."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
     if seen[0].source == "argument":
         advice = HintedText(
@@ -273,6 +294,12 @@ def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBina
             f"the rg in RIPWRAP_RG cannot be used:\n{places}\nSet RIPWRAP_RG to the path of another rg, or unset it, "
             "so that ripwrap looks for an rg itself."
         )
+    return places
+
+
+def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBinary:
+    """Install rg, because no candidate is usable; raise an error if the caller chose the rg, or if installing fails."""
+    places = _refuse_chosen(seen)
     ways = f"Install it, for instance:\n{how_to_install()}\nor pass the path of an rg: rg=… or RIPWRAP_RG=…"
     looked = f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\n"
     if settings.offline() and not settings.mirrors():

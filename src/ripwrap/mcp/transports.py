@@ -17,9 +17,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from ripwrap import binary
 from ripwrap._text import shown
-from ripwrap.binary.resolver import Rg, find
+from ripwrap.binary.resolver import Rg, find_installed
 from ripwrap.binary.settings import offline
-from ripwrap.errors import BinaryError, Hint, HintedText
+from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText
 from ripwrap.mcp.clients import WorkspaceOptions
 from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, Gate, ServerLimits
 from ripwrap.mcp.malformed import AnsweringStream
@@ -123,14 +123,14 @@ class _OnceFilter(logging.Filter):
 
 
 def warn_without_rg(rg: Rg) -> None:
-    """Log how to install rg, if there is no rg and it cannot be downloaded."""
-    candidates = binary.explain(rg)
-    if any(candidate.usable for candidate in candidates) or (candidates[-1].source == "download" and not offline()):
-        return
+    """Log how to install rg, if there is no rg, also if it can be downloaded."""
     try:
-        find(rg)
+        find_installed(rg)
     except BinaryError as error:
-        _LOGGER.warning(shown(without_rg(error), lines=True))
+        last = binary.explain(rg)[-1]
+        downloads = isinstance(error, BinaryNotFoundError) and last.source == "download" and not offline()
+        more = f"\nOtherwise, the first search downloads it: {last.reason}." if downloads else ""
+        _LOGGER.warning(shown(f"{without_rg(error)}{more}", lines=True))
 
 
 def serve_stdio(made: Server[Any]) -> None:

@@ -53,8 +53,8 @@ TOOL_ERRORS = (RipwrapError, ValueError, OSError, MemoryError)
 class MissingRgRunner:
     """Runner that keeps the error of a failed download of rg for the next calls of a workspace.
 
-    For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches raise the same error at once, without another
-    download. Until a search finds rg, the reason why there is no rg is logged only once.
+    For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, rg is not downloaded. Searches raise the same error at
+    once, unless an rg was installed meanwhile. Until a search finds rg, the reason why there is none is logged once.
     """
 
     def __init__(self, runner: Runner) -> None:
@@ -65,20 +65,18 @@ class MissingRgRunner:
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
-        return await self._remembering(lambda: self._runner.collect(step))
-
-    async def _remembering(self, search: Callable[[], Awaitable[T]]) -> T:
-        remembered = self._error  # a copy, because another thread may reset it
-        if remembered is not None and time.monotonic() < self._retry_at:
-            raise copy.copy(remembered).with_traceback(None)
+        remembered = self._error if time.monotonic() < self._retry_at else None
         try:
-            found = await search()
+            found = await self._runner.collect(step if remembered is None else replace(step, install=False))
         except RgTimeoutError as error:
             failed = DownloadFailedError(str(error))
             self._remember(failed)
             raise failed from error
         except BinaryError as error:
-            self._remember(error)
+            if remembered is not None and isinstance(error, BinaryNotFoundError):
+                raise copy.copy(remembered).with_traceback(None) from None
+            if step.install:
+                self._remember(error)
             raise
         self._error = None
         self._logged = False

@@ -53,7 +53,7 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
         engine: ListingEngine = "rg"
         try:
             query = files_query(scope.location.cwd, scope.location.paths, options)
-            tree = await run.collect(Step(query, new, scope.timeout))
+            tree = await run.collect(Step(query, new, scope.timeout, install=False))
         except BinaryError as error:
             refuse_places("ls without rg")
             _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
