@@ -21,7 +21,7 @@ def tree(plant: Plant) -> Path:
     """Directory `p/cwd` with links to itself and to directories above it."""
     names = ("other", "p/beside", "p/x/deep", "p/cwd/a", "p/cwd/sub/b", "p/cwd/sub/deep/c", "q/z")
     folder = plant(dict.fromkeys(names, "needle\n"))
-    links = {
+    links: dict[str, str | Path] = {
         "p/cwd/loop": "..",
         "p/cwd/sub/up": "../..",
         "p/cwd/sub/deep/w[e]{i}*rd ": "../../..",
