@@ -291,7 +291,7 @@ def _flip(folder: Path) -> None:
     for file in folder.glob("*.idx"):
         content = bytearray(file.read_bytes())
         content[len(content) // 3] ^= 0xFF
-        replace_file(file, content)
+        replace_file(file, bytes(content))
 
 
 @pytest.mark.slow
