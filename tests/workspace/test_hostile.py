@@ -19,7 +19,7 @@ _RULES = re.compile(r'(\.(git|rg)?ignore|\.git/(info/exclude|commondir))"')
 
 OWN = re.compile(
     r"/(proc/(self|thread-self|\d+)/(cgroup|mountinfo|mounts|maps|auxv|stat|status|fd)"
-    r"|proc/(sys/vm/overcommit_memory|cpuinfo|meminfo|filesystems)"
+    r"|proc/(sys/vm/overcommit_memory|cpuinfo|meminfo|filesystems|stat)"  # the last one if /sys is not mounted
     r"|sys/(fs/cgroup|kernel/mm|devices/system/cpu)/.*|dev/(null|urandom)"
     r"|etc/(ld\.so\.\w+|localtime|locale\.alias|ssl/openssl\.cnf)"
     r"|(usr/)?lib\w*/.*|usr/share/(locale|zoneinfo|git-core)(/.*)?)"
