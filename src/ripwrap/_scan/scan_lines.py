@@ -76,7 +76,7 @@ class LineAnswer(SearchAnswer):
         return self._lines(self._end_run(end))
 
     def finish(self, end: Exit) -> Iterator[FoundLine]:
-        end.warn(self._too_long())
+        end.warn(self._too_long(end))
         return iter(())
 
     def _lines(self, messages: Iterator[Record]) -> Iterator[FoundLine]:

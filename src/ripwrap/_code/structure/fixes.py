@@ -15,13 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from ast_grep_py import SgNode, SgRoot
 
 from ripwrap._code.structure.patterns import BadPatternError, Goal, Pattern, Variable, with_expando
-
-Span: TypeAlias = tuple[int, int]
+from ripwrap.models import Span
 
 _VARIABLE = re.compile(r"(\${1,3})([A-Z0-9_]+)")
 _LOOK_BACK = 512
