@@ -133,7 +133,8 @@ def check_cwd(cwd: str) -> None:
     try:
         os.stat(cwd)
     except FileNotFoundError:
-        raise FileNotFoundError(errno.ENOENT, HintedText(_CWD, " does not exist"), cwd) from None
+        tilde = "; `~` is not expanded, so pass an absolute path" if "~" in cwd.split(os.sep) else ""
+        raise FileNotFoundError(errno.ENOENT, HintedText(_CWD, f" does not exist{tilde}"), cwd) from None
     wrong = HintedText(_CWD, " is not a directory; pass a single file as ", Hint("paths"))
     raise NotADirectoryError(errno.ENOTDIR, wrong, cwd)
 

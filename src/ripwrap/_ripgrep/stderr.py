@@ -163,6 +163,35 @@ _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
 """Two lines of advice in which rg names its flags. They are removed: the hint names the caller's options."""
 
 _FLAG = re.compile(r"(error parsing flag |unrecognized flag )--(?P<name>[a-z][a-z0-9-]+)(?=:|$)", re.MULTILINE)
+_TYPE_ALIASES = {
+    **dict.fromkeys(("javascript", "jsx", "node"), "js"),
+    **dict.fromkeys(("tsx",), "ts"),
+    **dict.fromkeys(("shell", "bash", "shellscript"), "sh"),
+    **dict.fromkeys(("c++", "cxx", "cc", "hpp"), "cpp"),
+    **dict.fromkeys(("kt", "kts"), "kotlin"),
+    **dict.fromkeys(("python3", "pyi"), "py"),
+    **dict.fromkeys(("c#", "dotnet"), "csharp"),
+    **dict.fromkeys(("f#", "fs"), "fsharp"),
+    **dict.fromkeys(("objective-c", "objectivec", "obj-c"), "objc"),
+    **dict.fromkeys(("powershell", "ps1"), "ps"),
+    **dict.fromkeys(("text", "plaintext"), "txt"),
+    "golang": "go",
+    "yml": "yaml",
+    "dockerfile": "docker",
+    "rs": "rust",
+    "rb": "ruby",
+    "pl": "perl",
+    "htm": "html",
+    "ex": "elixir",
+    "erl": "erlang",
+    "jl": "julia",
+    "mdx": "md",
+    "makefile": "make",
+    "latex": "tex",
+    "scss": "sass",
+}
+"""Map from names that other programs, linguists and file extensions have for a language to rg's types."""
+
 _UNKNOWN_TYPE = re.compile(r"^unrecognized file type: (?P<name>.*)", re.MULTILINE)
 _OUT_OF_THREADS = re.compile(_NO_THREAD.encode(), re.MULTILINE)
 _PANIC = re.compile(_ANY_PANIC.encode(), re.MULTILINE)
@@ -244,7 +273,11 @@ def _classify(text: str) -> tuple[type[SearchError], str]:
 
 def _suggestions(text: str, types: Collection[str]) -> tuple[str, ...]:
     found = _UNKNOWN_TYPE.search(text)
-    return tuple(difflib.get_close_matches(found["name"].lower(), types)) if found else ()
+    if found is None:
+        return ()
+    name = found["name"].lower()
+    meant = _TYPE_ALIASES.get(name, name)
+    return (meant,) if meant in types else tuple(difflib.get_close_matches(name, types))
 
 
 def out_of_threads(stderr: bytes) -> bool:

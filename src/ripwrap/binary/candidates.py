@@ -47,7 +47,7 @@ def candidates(named: str | None) -> Iterator[Candidate]:
     if named is not None:
         yield from _named_candidates("argument", named)
     elif setting := os.environ.get("RIPWRAP_RG"):
-        yield from _named_candidates("RIPWRAP_RG", setting)
+        yield from _named_candidates("RIPWRAP_RG", os.path.expanduser(setting))  # a file of variables has no shell
     else:
         yield from _wheel_candidates()
         yield from _path_candidates("PATH")

@@ -7,8 +7,6 @@ import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import unquote_to_bytes, urlsplit
-from urllib.request import url2pathname
 
 import anyio
 from mcp import MCPError, types
@@ -18,10 +16,10 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from ripwrap._scan.rules import Rule
-from ripwrap._windows import IS_WINDOWS, is_foreign_path
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import Directories, ShowDenied, StrPath
 from ripwrap.workspace import Workspace
+from ripwrap.workspace.uris import file_path
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
@@ -165,24 +163,6 @@ class Client:
 
 
 ServerContext: TypeAlias = ServerRequestContext[Client, Any]
-
-
-def file_path(uri: str) -> tuple[str, str]:
-    """Return the absolute path and the query of a file:// address.
-
-    Raises:
-        ValueError: The address is not a file:// address of this machine.
-    """
-    parts = urlsplit(uri)
-    path = url2pathname(parts.path) if IS_WINDOWS else os.fsdecode(unquote_to_bytes(parts.path))
-    if (
-        parts.scheme != "file"
-        or parts.netloc not in ("", "localhost")
-        or not os.path.isabs(path)
-        or (IS_WINDOWS and is_foreign_path(path))
-    ):
-        raise ValueError("it is not a file:// address of this machine")
-    return path, parts.query
 
 
 def _sends_texts(embedder: "str | Embedder | None") -> bool:

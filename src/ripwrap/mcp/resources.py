@@ -12,11 +12,12 @@ from urllib.parse import parse_qsl
 from mcp import MCPError, types
 
 from ripwrap._text import shown
-from ripwrap.mcp.clients import Params, ServerContext, file_path
+from ripwrap.mcp.clients import Params, ServerContext
 from ripwrap.mcp.prompts import PATH, PROMPTS
 from ripwrap.workspace import Workspace
 from ripwrap.workspace.dispatch import TOOL_ERRORS
 from ripwrap.workspace.listing_tools import ListResult
+from ripwrap.workspace.uris import file_path
 
 TEMPLATE = "file:///{+path}{?start_line,end_line,ranges}"
 """Template for the URIs of files (RFC 6570); the query of a URI may have `start_line`, `end_line` and `ranges`."""

@@ -1,6 +1,8 @@
 """Tool `find_files`: list files with rg, or directories with Python code, in pages that fit into `max_chars`."""
 
+import difflib
 import os
+import re
 import stat
 import time
 from collections.abc import Sequence
@@ -40,6 +42,12 @@ from ripwrap.workspace.unsearched import unsearched_notes
 
 EXPLAIN_SECONDS = 5.0
 """Time limit in seconds for finding out why no file was found."""
+
+NEAR_SECONDS = 1.0
+"""Time limit in seconds for listing the files among which a near name is looked for."""
+
+MAX_NEAR = 10_000
+"""Maximum number of these files."""
 
 MIN_FILE_CHARS = 2
 """Minimum number of characters that a file takes in an answer."""
@@ -242,6 +250,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
             said = f"{nothing}. There would be {much} with {kinds} {nouns} included ({ways}), the first: {first}."
         elif not more.errors:
             said = f"{nothing}, not even hidden or ignored {nouns}."
+    said += await _near_name(run, scope, arguments.pattern, max(deadline - time.monotonic(), 0))
     if arguments.entry_type != "file":
         return said
     everything = wider(scope, UNSEEN, max(deadline - time.monotonic(), 0))
@@ -250,6 +259,24 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
         return said
     name = shown_start(scope.location.shown(directory))
     return f"{said} {name} is a directory: pass it as path to list its files, or entry_type=directory to find it."
+
+
+async def _near_name(run: Runner, scope: Scope, name: str, seconds: float) -> str:
+    """Return a sentence with the file whose name is nearest to one that was not found; empty for a glob."""
+    if re.search(r"[*?\[{,!]", name) or not seconds:
+        return ""
+    query = files_query(scope.location.cwd, scope.location.paths, scope.options)
+    seconds = min(seconds, NEAR_SECONDS)
+    collector = partial(ListingCollector, PathDecoder(), MAX_NEAR, allowed=scope.allowed)
+    listing = await run.collect(Step(query, collector, seconds))
+    near = await run.call(partial(_nearest, listing.items(), name))
+    return "" if near is None else f" Did you mean {shown_start(scope.location.shown(near))}?"
+
+
+def _nearest(paths: Sequence[str], name: str) -> str | None:
+    names = {os.path.basename(path).casefold(): path for path in reversed(paths)}
+    close = difflib.get_close_matches(os.path.basename(name).casefold(), names, n=1, cutoff=0.8)
+    return names[close[0]] if close else None
 
 
 async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | None:

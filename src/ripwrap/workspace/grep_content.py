@@ -36,7 +36,7 @@ from ripwrap.workspace.budget import MAX_REACHABLE, Page, fit_to_budget, shorten
 from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
 from ripwrap.workspace.literal_names import names_on_disk, resolve_names
-from ripwrap.workspace.notes import listed, notes_of
+from ripwrap.workspace.notes import escape_note, listed, notes_of
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import Redactor
 from ripwrap.workspace.results import FileHits, shown_start
@@ -280,6 +280,8 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
     files = _joined(await files_round_robin(run, page_request, found))
     page = _page(call, page_request, found, files)
     explained, notes = "", list(_omissions(call, found))
+    if not found.matches:
+        notes += escape_note(arguments.pattern, fixed_strings=arguments.fixed_strings)
     if not found.matches and page.exact and call.items is None:
         explained = await _explained(run, call)
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
@@ -459,6 +461,8 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
     ended_after = call.ended_after(timed_out=found.timed_out)
     exact = ended_after is None
     explained, notes = "", list[str]()
+    if not found.total:
+        notes += escape_note(arguments.pattern, fixed_strings=arguments.fixed_strings)
     if exact and not found.total and call.items is None:
         explained = await _explained(run, call)
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")

@@ -99,6 +99,14 @@ def links_note(links: Iterable[str], *, late: bool) -> Iterator[str]:
         )
 
 
+def escape_note(pattern: str, *, fixed_strings: bool) -> Iterator[str]:
+    """Yield a note for a search without results if its pattern has escapes that mean an operator in grep, not in rg."""
+    found = None if fixed_strings else re.search(r"(?<!\\)(?:\\\\)*\\([|(){}+?])", pattern)
+    if found:
+        sign = found[1]
+        yield f"In rg, {sign} needs no backslash as an operator: \\{sign} matches the character {sign}."
+
+
 def _path_error_text(error: PathError) -> str:
     """Return the text of an error about a path, without the line of an ignore file that rg quotes.
 

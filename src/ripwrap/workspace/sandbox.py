@@ -4,6 +4,7 @@ This module opens no file; it uses `lstat`, `readlink` and `stat`. Its results a
 another program may replace a directory by a link while a tool runs.
 """
 
+import difflib
 import errno
 import os
 import re
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import PurePath
 
 from ripwrap._concurrency import CANCELLED
@@ -21,7 +23,10 @@ from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
 from ripwrap.workspace.deny import DeniedPaths, DenyRules
+from ripwrap.workspace.uris import file_path
 
+_MAX_NEAR = 2_000
+"""Maximum number of entries of a directory among which an error looks for a near name."""
 _MAX_LINKS = 40
 """Maximum number of links on the way to a file, as in Linux (path_resolution(7))."""
 
@@ -122,6 +127,8 @@ class Sandbox:
         if several and os.path.normpath(path) == os.curdir:
             common = self._common()
             return RootLocation(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
+        if path.startswith("file:///"):
+            path = _path_of_uri(path)
         spellings = dict.fromkeys((path if exact else path_from_shown(path), path))
         readings = [one for spelling in spellings for one in self._readings(spelling)]
         if glob := next(filter(None, map(self.denied_by, readings)), None):
@@ -219,9 +226,23 @@ class Sandbox:
                 f"{shown_path(path)} does not exist; pass one existing file or directory as path, "
                 "and a glob as file_pattern"
             )
+        near = next(filter(None, (self._near(root, relative) for root, relative in candidates)), None)
+        meant = "" if near is None else f"did you mean {shown_path(near)}? "
         raise FileNotFoundError(
-            f"{shown_path(path)} does not exist in {', '.join(map(shown_path, self.roots))}; ls lists the files"
+            f"{shown_path(path)} does not exist in {', '.join(map(shown_path, self.roots))}; {meant}ls lists the files"
         )
+
+    def _near(self, root: str, relative: str) -> str | None:
+        """Return the path of an entry that has nearly the name of a missing one, in the same directory."""
+        folder, name = os.path.split(relative)
+        found: dict[str, str] = {}
+        with suppress(OSError), os.scandir(os.path.join(root, folder)) as entries:
+            found = {entry.name.casefold(): entry.name for entry in islice(entries, _MAX_NEAR)}
+        for close in difflib.get_close_matches(name.casefold(), found, cutoff=0.8):
+            path = os.path.join(folder, found[close])
+            if self.holds(os.path.join(root, path)):
+                return os.path.join(root, path) if len(self.roots) > 1 else path
+        return None
 
     def _common(self) -> str:
         try:
@@ -249,8 +270,20 @@ class Sandbox:
             if os.path.realpath(root) != root or not os.path.isdir(root):
                 raise FileNotFoundError(
                     f"the root {shown_path(root)} does not exist any more, or leads to another directory; "
-                    "restore it, or make a new Workspace"
+                    "restore it, or start again with another root"
                 )
+
+
+def _path_of_uri(uri: str) -> str:
+    """Return the path of an address of a resource, as the MCP server has them; a query is left out.
+
+    Raises:
+        AccessDeniedError: The address is not an absolute path of this machine.
+    """
+    try:
+        return file_path(uri)[0]
+    except ValueError as error:
+        raise AccessDeniedError(f"{shown_path(uri)} cannot be used: {error}", path=uri) from None
 
 
 def _link_loop(path: str) -> FileNotFoundError:

@@ -348,12 +348,27 @@ def anchored(glob: str, location: RootLocation) -> list[str]:
     same = str if location.sep == "/" else str.lower
     if same(glob[: len(cwd)]) == same(cwd):  # the glob begins with an absolute path, as in an answer with several roots
         return _readings(f"/{glob[len(cwd) :].lstrip('/')}")
+    glob = _collapsed(glob)
     if ".." in glob.split("/"):
         raise ValueError(f"{shown(glob)} leads out of the searched directory; pass a directory as path instead")
     if "/" not in glob.rstrip("/"):
         return _readings(glob)
     starts = ("" if path in ("", os.curdir) else f"{escaped(path, location.sep)}/" for path in location.paths)
     return [f"/{start}{one}" for start in starts for one in _readings(glob.lstrip("/"))]
+
+
+def _collapsed(glob: str) -> str:
+    """Return a glob such as `src/../lib/*.py` without the names that a `..` takes back; a wildcard is no name."""
+    parts: list[str] = []
+    for part in glob.split("/"):
+        if part == ".." and parts and not re.search(r"\A(?:|\.\.|.*[*?\[{\\].*)\Z", parts[-1]):
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    if len(parts) == glob.count("/") + 1:
+        return glob
+    collapsed = "/".join(parts)
+    return collapsed if collapsed.startswith(("/", "..")) else f"/{collapsed}"  # `a/../*.py` is not `*.py` at any depth
 
 
 def _readings(glob: str) -> list[str]:
