@@ -42,7 +42,8 @@ def without_upward_links(query: Query) -> Query:
 def _upward_links(query: Query) -> Iterator[str]:
     """Yield the paths of links that lead up, relative to the working directory of the query if they are below it."""
     here, left = os.path.realpath(query.cwd), MAX_ENTRIES
-    roots = {path: os.path.realpath(os.path.join(here, path)) for path in query.paths[:MAX_ENTRIES]}
+    named = ((path, os.path.join(here, path)) for path in query.paths[:MAX_ENTRIES])
+    roots = {path: os.path.realpath(full) for path, full in named if os.path.isdir(full)}
     waiting, followed = deque((path, path) for path in roots), set(roots.values())
     while waiting and left > 0:
         root, folder = waiting.popleft()

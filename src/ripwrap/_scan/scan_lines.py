@@ -33,7 +33,7 @@ _FOR_FILES = frozenset(
 """Options that the search of the found lines leaves out, because they apply to whole files."""
 
 
-class _RuleLine(Match, frozen=True):
+class _VersionLine(Match, frozen=True):
     """Matching line of a file, or of a version of a file in a history, which has further fields."""
 
     blob: str | None = None
@@ -66,7 +66,7 @@ class LineAnswer(SearchAnswer):
     """Answer that yields the matching lines, each with its file."""
 
     kinds = ("begin", "match")
-    models: ClassVar[Mapping[str, type[BaseModel]]] = {**MODELS, "match": _RuleLine}
+    models: ClassVar[Mapping[str, type[BaseModel]]] = {**MODELS, "match": _VersionLine}
     _file = ""
 
     def feed(self, chunk: bytes) -> Iterator[FoundLine]:
