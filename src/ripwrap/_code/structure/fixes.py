@@ -21,7 +21,7 @@ from ast_grep_py import SgNode, SgRoot
 
 from ripwrap._code.structure.patterns import BadPatternError, Goal, Pattern, Variable, with_expando
 
-Span: TypeAlias = tuple[int, int]
+TextSpan: TypeAlias = tuple[int, int]
 
 _VARIABLE = re.compile(r"(\${1,3})([A-Z0-9_]+)")
 _LOOK_BACK = 512
@@ -114,7 +114,7 @@ def _spelled(variable: Variable) -> str:
     return ("$$$" if variable.multiple else "$" if variable.named else "$$") + variable.name
 
 
-def span_of(match: SgNode, variable: Variable) -> Span:
+def span_of(match: SgNode, variable: Variable) -> TextSpan:
     """Return the start and end, in characters, of the text that a metavariable captures; (0, 0) if it captures none."""
     return _span(_nodes(match, variable.name, multiple=variable.multiple))
 
@@ -126,7 +126,7 @@ def _nodes(match: SgNode, name: str, *, multiple: bool) -> Sequence[SgNode]:
     return [] if node is None else [node]
 
 
-def _span(nodes: Sequence[SgNode]) -> Span:
+def _span(nodes: Sequence[SgNode]) -> TextSpan:
     return (nodes[0].range().start.index, nodes[-1].range().end.index) if nodes else (0, 0)
 
 
@@ -142,7 +142,7 @@ def keep_strings(text: str, root: SgNode) -> str:
     return "".join((*parts, text[done:]))
 
 
-def _strings(root: SgNode, regex: str) -> Iterator[Span]:
+def _strings(root: SgNode, regex: str) -> Iterator[TextSpan]:
     """Yield the spans of the strings below a node, in characters, whose text matches a regular expression."""
     return (_span([node]) for node in root.find_all(regex=regex) if _is_string(node.kind()))
 
@@ -239,7 +239,7 @@ class _Leaf(NamedTuple):
         return self.number is None and (not text or text in _SEPARATORS or "comment" in self.node.kind())
 
 
-def _extent(fix: Fix, match: SgNode) -> Span:
+def _extent(fix: Fix, match: SgNode) -> TextSpan:
     """Return the start of the first and the end of the last leaf of a match that the pattern names, in characters.
 
     Raises:
