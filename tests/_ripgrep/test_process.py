@@ -183,11 +183,10 @@ async def test_break_without_aclosing_ends_rg(
     if anyio_backend == "trio":
         with pytest.warns(ResourceWarning, match="aclosing"):  # trio warns about a missing aclosing()
             await leave()
-            await anyio.sleep(0.1)
+            await until(lambda: not children())
     else:
         await leave()
-        await anyio.sleep(0.1)  # asyncio closes the generator in a task
-    await none_left(children)
+        await until(lambda: not children())  # asyncio closes the generator in a task
 
 
 @pytest.mark.parametrize("how", ["endless", "stuck"])
