@@ -23,6 +23,14 @@ from ripwrap import binary, index, mcp, sync, workspace
 WIDTHS = {1280: 800, 390: 844}
 SHOWN = {"front": "index.html", "reference": "reference/api/operations.html"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# clipboard.js, which the copy buttons use, selects the text in a new element and executes this command.
+_COPIED = """() => {
+    const copied = [];
+    document.execCommand = () => copied.push(document.activeElement.value);
+    document.querySelectorAll("button.copybtn").forEach(button => button.click());
+    delete document.execCommand;
+    return copied;
+}"""
 _INSIDES = re.compile(r"Annotated\[|object at 0x|```")
 
 
@@ -86,8 +94,7 @@ def wrong_in(page: Page) -> Iterator[str]:
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     if wide > 0:
         yield f"is {wide} pixels wider than its window"
-    # The function of sphinx-copybutton that a click calls.
-    for copied in page.evaluate("[...document.querySelectorAll('button.copybtn')].map(copyTargetText)"):
+    for copied in page.evaluate(_COPIED):
         if re.search(r"^(\$|>>>|\.\.\.) ", copied, re.MULTILINE):
             yield f"has a button that copies a prompt: {copied.splitlines()[0]!r}"
 
