@@ -14,7 +14,7 @@ from typing import Any, cast
 from ripwrap._overlay import with_overlay
 from ripwrap._ripgrep.change import Change
 from ripwrap._ripgrep.command import in_paths
-from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.decoder import listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.protocols import Runner, Step
@@ -47,8 +47,9 @@ class Detection:
         """Return the files of each encoding, and True if files may be missing, because the time limit was reached."""
         seconds = None if seconds is None else seconds / 2  # the other half is for the search
         deadline = math.inf if seconds is None else time.monotonic() + seconds
-        collector = partial(ListingCollector[str], PathDecoder())
-        listed = await run.collect(Step(_not_utf8(query), collector, seconds, metered=False))
+        listing = _not_utf8(query)
+        collector = partial(ListingCollector[str], listing_decoder(counts=listing.counts))
+        listed = await run.collect(Step(listing, collector, seconds, metered=False))
         others = listed.every()
         if not others:
             return {}, listed.timed_out
@@ -88,7 +89,5 @@ def _not_utf8(query: Query) -> Query:
     files: dict[str, Any] = {name: value for name, value in query.options.items() if name in _FILE_NAMES}
     if query.options.get("null_data"):
         files["text"] = True  # with `null_data`, no file is binary
-    # With `--files-with-matches --invert-match`, rg 15 reads each file to its end, and then leaves out files with a NUL
-    # byte (rg-facts 51). With `max_count=1`, rg stops at the first match.
-    wanted = {**files, "encoding": "none", "invert_match": True, "max_count": 1}
+    wanted = {**files, "encoding": "none", "invert_match": True}
     return query.another("files-with-matches", (_NOT_UTF8,), cast("SearchOptions", wanted))
