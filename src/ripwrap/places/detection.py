@@ -90,7 +90,5 @@ def _not_utf8(query: Query) -> Query:
     files: dict[str, Any] = {name: value for name, value in query.options.items() if name in _FILE_NAMES}
     if query.options.get("null_data"):
         files["text"] = True  # with `null_data`, no file is binary
-    # With `--files-with-matches --invert-match`, rg 15 reads each file to its end, and then leaves out files with a NUL
-    # byte (rg-facts 51). With `max_count=1`, rg stops at the first match.
-    wanted = {**files, "encoding": "none", "invert_match": True, "max_count": 1}
+    wanted = {**files, "encoding": "none", "invert_match": True}
     return query.another("files-with-matches", (_NOT_UTF8,), cast("SearchOptions", wanted))
