@@ -118,7 +118,13 @@ def test_rank_is_deterministic(plant: Plant, rg: RgBinary) -> None:
 @pytest.mark.slow
 def test_rank_applies_ignore_rules_globs_and_types(plant: Plant, rg: RgBinary) -> None:
     folder = plant(
-        {".gitignore": "secret*\n", "secret.py": "cookie\n", "a.py": "cookie\n", "b.js": "cookie\n", ".c": "cookie\n"}
+        {
+            ".gitignore": "secret*\n",
+            "secret.py": "cookie 1\n",
+            "a.py": "cookie 2\n",
+            "b.js": "cookie 3\n",
+            ".c": "cookie 4\n",
+        }
     )
 
     def found(**options: Any) -> set[str]:
@@ -143,6 +149,7 @@ def test_hidden_files_and_links_are_ranked_only_if_asked_for(plant: Plant, rg: R
     folder = plant({"pkg/a.py": "cookie = 1\n", ".env": "COOKIE=1\n"})
     (folder / "linked").symlink_to("pkg")
     (folder / "etc").symlink_to(outside)
+    (outside / "key.py").write_text("the_cookie = 1\n")
 
     async def both(**options: Any) -> set[str]:
         found = paths(await ripwrap.rank("cookie", cwd=folder, rg=rg.path, **options))
@@ -154,7 +161,7 @@ def test_hidden_files_and_links_are_ranked_only_if_asked_for(plant: Plant, rg: R
 
     assert found() == {"pkg/a.py"}
     assert found(hidden=True) == {"pkg/a.py", ".env"}
-    assert found(follow=True) == {"pkg/a.py", "linked/a.py", "etc/key.py"}
+    assert found(follow=True) == {"linked/a.py", "etc/key.py"}  # the linked copy is one result
     assert found(paths=[".env", "etc"]) == {".env", "etc/key.py"}
 
 
@@ -417,8 +424,8 @@ def test_unreadable_file_is_logged_and_the_others_are_ranked(
 def test_rank_skips_files_that_vanish_during_the_call(
     plant: Plant, rg: RgBinary, stand_in: Callable[..., Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = plant({"a.py": "cookie\n", "b.py": "cookie\n", "c.py": "cookie\n"})
-    removing = stand_in(f"code = real({rg.path!r}); os.remove('b.py'); sys.exit(code)")
+    folder = plant({"a.py": "cookie 1\n", "b.py": "cookie 2\n", "c.py": "cookie 3\n"})
+    removing = stand_in(f"code = real({rg.path!r}); os.path.exists('b.py') and os.remove('b.py'); sys.exit(code)")
     with before_opening(str(folder / "a.py"), (folder / "c.py").unlink):
         assert paths(sync.rank("cookie", cwd=folder, rg=removing, follow=True)) == ["a.py"]
     assert "c.py could not be read: No such file or directory" in caplog.text

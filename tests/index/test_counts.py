@@ -78,6 +78,7 @@ def test_switch_of_branches_counts_the_files_that_differ(shop: Path, tmp_path: P
         assert (differing(same), same.chunks) == ((0, 0, 0, 20), 0)
 
 
+@pytest.mark.extra
 def test_watcher_reports_a_switch_without_a_difference_as_no_difference(shop: Path, tmp_path: Path) -> None:
     pytest.importorskip("watchfiles")
     with (

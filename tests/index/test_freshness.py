@@ -43,7 +43,7 @@ async def paths(index: Index, query: str, **options: Any) -> list[str]:
 async def test_search_within_max_age_lists_no_files(index: Index, counting: CountingRg, plant: Plant) -> None:
     assert await paths(index, "alpha", max_age=math.inf) == ["a.py"]  # builds the index
     assert counting.listings == 1
-    plant({"new.py": "alpha\n"})
+    plant({"new.py": "new alpha\n"})
     assert await paths(index, "alpha", max_age=3600) == ["a.py"]
     assert counting.listings == 1
     assert set(await paths(index, "alpha", max_age=1e-9)) == {"a.py", "new.py"}
@@ -51,7 +51,7 @@ async def test_search_within_max_age_lists_no_files(index: Index, counting: Coun
     for max_age in (0, None):
         os.unlink(index.root / "new.py")
         assert await paths(index, "alpha", max_age=max_age) == ["a.py"]
-        plant({"new.py": "alpha\n"})
+        plant({"new.py": "new alpha\n"})
         assert len(await paths(index, "alpha", max_age=max_age)) == 2
     assert counting.listings == 6
 
@@ -73,7 +73,7 @@ async def test_max_age_considers_only_refreshes_of_the_same_object(
 async def test_another_branch_is_refreshed_within_max_age(index: Index, counting: CountingRg, plant: Plant) -> None:
     plant({".git/HEAD": "ref: refs/heads/main\n"})
     await index.search("alpha", max_age=3600)
-    plant({".git/HEAD": "ref: refs/heads/other\n", "new.py": "alpha\n"})
+    plant({".git/HEAD": "ref: refs/heads/other\n", "new.py": "new alpha\n"})
     assert set(await paths(index, "alpha", max_age=3600)) == {"a.py", "new.py"}
     assert counting.listings == 2
 
@@ -91,7 +91,7 @@ async def test_index_that_is_deleted_within_max_age_is_rebuilt(index: Index, cou
 @pytest.mark.anyio
 async def test_max_age_has_no_effect_without_refresh(index: Index, counting: CountingRg, plant: Plant) -> None:
     await index.refresh()
-    plant({"new.py": "alpha\n"})
+    plant({"new.py": "new alpha\n"})
     assert await paths(index, "alpha", refresh=False, max_age=0) == ["a.py"]
     assert counting.listings == 1
 
@@ -111,6 +111,6 @@ def test_blocking_search_within_max_age_lists_no_files(
     with sync.Index(root, location=home, rg=counting.path) as index:
         for _ in range(3):
             assert [found.path for found in index.search("alpha", max_age=3600, timeout=60)] == ["a.py"]
-        plant({"new.py": "alpha\n"})
+        plant({"new.py": "new alpha\n"})
         assert len(index.search("alpha")) == 2
     assert counting.listings == 2

@@ -110,3 +110,14 @@ def test_query_with_the_name_of_a_file_finds_the_file_first(
         first = {query: _first_of_all(folder, query, rg, index, tools) for query in wanted}
     assert first == {query: [path] * 4 for query, path in wanted.items()}
     index.close()
+
+
+@pytest.mark.parametrize("names", [" ".join(f"no{number}.py" for number in range(1_000)), "n" * 10_000 + ".py"])
+def test_queries_with_many_or_long_names_are_answered(plant: Plant, rg: RgBinary, tmp_path: Path, names: str) -> None:
+    """SQLite limits the patterns and expressions that find names in an index."""
+    folder = plant(WEB)
+    with (
+        sync.Index(folder, location=tmp_path / "index", rg=rg.path) as index,
+        sync.Workspace(folder, rg=rg.path, index=False) as tools,
+    ):
+        assert _first_of_all(folder, f"package.json {names}", rg, index, tools) == ["package.json"] * 4

@@ -498,7 +498,7 @@ async def test_index_that_another_process_has_open_can_be_rebuilt(index: Index, 
         plant({"c.py": "cookies\n"})
         assert (await index.refresh(rebuild=True)).added == 3
         assert await paths(other, refresh=False) == {"a.py", "b.md", "c.py"}
-        plant({"d.py": "cookies\n"})
+        plant({"d.py": "more cookies\n"})
         assert "d.py" in await paths(other)
     assert (await index.check()).ok
 
@@ -559,7 +559,7 @@ async def test_rebuild_starts_from_an_empty_index(index: Index, plant: Plant, ho
         assert (done.added, done.unchanged, done.chunks) == (3, 0, 3)
         assert sorted(name for name in os.listdir(home) if "vectors" in name) == ["vectors-notes.md"]
         assert await paths(other, refresh=False) == {"a.py", "b.md", "c.py"}
-        plant({"d.py": "cookies\n"})
+        plant({"d.py": "more cookies\n"})
         assert "d.py" in await paths(other)
         await index.aclose()
     assert "d.py" in await paths(index, refresh=False)

@@ -367,7 +367,7 @@ async def test_search_lists_no_files_while_watching_until_one_changes(
                 plant({"a.txt": f"alpha word{number}\n"})
                 assert await paths(index, f"word{number}") == ["a.txt"]
                 assert await paths(index, f"word{number}") == ["a.txt"]
-                plant({f"new{number}/b.txt": "alpha\n"})
+                plant({f"new{number}/b.txt": f"alpha {number}\n"})
                 assert len(await paths(index, "alpha")) == number + 2
             assert counting.listings == 7
             plant({"a.txt": "alpha other\n"})
@@ -469,7 +469,7 @@ async def test_closed_index_still_watches_when_it_is_used_again(
     async with Index(root, location=home, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
         await following(refreshes)
         await index.aclose()
-        plant({"b.txt": "alpha\n"})
+        plant({"b.txt": "second alpha\n"})
         for _ in range(3):
             assert len(await paths(index, "alpha")) == 2
         assert counting.listings == 2

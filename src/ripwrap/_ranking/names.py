@@ -32,6 +32,8 @@ _POSITION = re.compile(r"(?:'s|(?::\d+)+)$")
 _TEXT = frozenset({"md", "mdx", "markdown", "rst", "adoc", "txt"})
 _ASCII = re.compile("[ -~]+")
 _SLASHES = {"/", "\\"}
+_MAX_PIECE, _MAX_PIECES = 100, 100
+"""Maximum number and length of `FileNames.pieces`: SQLite limits patterns and expressions."""
 _MAX_PHRASE = 3
 """Maximum number of words of a query that may be the name of one file, such as `Release Notes.md`."""
 
@@ -97,7 +99,9 @@ def names_in(query: WordQuery) -> FileNames:
     folded = frozenset(one.casefold() for one in (*names, *stems))
     spelled = frozenset(word for word in given if word != word.lower())
     every = {*folded, *spelled, *paths, *stems} - {""}
-    pieces = tuple(sorted({max(_ASCII.findall(one), key=len, default="") for one in every}))
+    pieces = tuple(sorted({max(_ASCII.findall(one), key=len, default="")[:_MAX_PIECE] for one in every}))
+    if len(pieces) > _MAX_PIECES:
+        pieces = ("",)
     return FileNames(folded, spelled, tuple(sorted(paths - {""})), frozenset(stems), pieces)
 
 
