@@ -378,9 +378,11 @@ def test_data_frame_of_a_cut_page_warns(method: str, plant: Plant, monkeypatch: 
         (("limit", 2),): "the data frame has only 2 of 9 matches; for all, call grep() with limit=None$",
         (("offset", 7),): "only 2 of 9 matches; for all, call grep() with limit=None$",
         (("max_files", 1),): "only 3 of 9 matches; for all, call grep() with limit=None and max_files=None$",
-        (("timeout", 0),): "only 0 of at least 0 matches; for all, call grep() with limit=None and timeout=None$",
+        (("timeout", 60),): "only 9 of at least 9 matches; for all, call grep() with limit=None and timeout=None$",
     }.items():
         page = sync.grep("x", cwd=folder, **dict(options))  # type: ignore[arg-type]
+        if "timeout" in dict(options):
+            page = page.model_copy(update={"exact": False, "truncated": True, "stop_reason": "timeout"})
         with pytest.warns(UserWarning, match=re.escape(says[:-1]) + "$") as caught, pytest.raises(ImportError):
             getattr(page, method)()
         assert caught[0].filename == __file__

@@ -596,6 +596,19 @@ def test_console_without_a_character_shows_a_question_mark(folder: Path) -> None
     assert b"rg 15" in run("doctor", cwd=folder, encoding="ascii").stdout
 
 
+@pytest.mark.parametrize(
+    ("flags", "printed"),
+    [(["-c"], b"f:1\n"), (["-l"], b"f\n"), (["--count-matches"], b"f:1\n"), ([], b"f:1:needle\n")],
+)
+def test_missing_path_is_as_in_rg(folder: Path, flags: list[str], printed: bytes) -> None:
+    """Issue 38, 26: the library raises; the command line prints the error, and the results of the other paths."""
+    (folder / "f").write_text("needle\n")
+    done = run("search", *flags, "needle", "gone", "f", cwd=folder, code=2)
+    assert (done.stdout, done.stderr.count(b"gone: No such file or directory")) == (printed, 1)
+    done = run("search", *flags, "needle", "f", "--ignore-file=rules", cwd=folder, code=2)
+    assert (done.stdout, done.stderr.count(b"rules: No such file or directory")) == (printed, 1)
+
+
 def test_mcp_command_without_its_extra_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     for name in [name for name in sys.modules if re.match(r"ripwrap\.mcp\b", name)]:

@@ -129,9 +129,10 @@ def refuse_context(operation: str, options: SearchOptions) -> None:
     """Raise `ValueError` if lines of context are asked for, which the operation does not yield."""
     for name in ("context", "before_context", "after_context", "passthru"):
         if options.get(name):
-            others = ("; ", Hint(kind="call", target="grep"), " and ", Hint(kind="call", target="search_messages"))
-            wrong = f" has no effect in {operation}, which yields only matches"
-            raise ValueError(HintedText(Hint(name, kind="omit"), wrong, (*others, " return context"), "; leave it out"))
+            wrong = (
+                f" has no effect in {operation}, which yields only matches: grep() and search_messages() return context"
+            )
+            raise ValueError(HintedText(Hint(name, kind="omit"), wrong, "; leave it out"))
 
 
 def search_request(
