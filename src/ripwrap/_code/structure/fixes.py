@@ -22,7 +22,6 @@ from ast_grep_py import SgNode, SgRoot
 from ripwrap._code.structure.patterns import BadPatternError, Goal, Pattern, Variable, with_expando
 from ripwrap.models import Span
 
-
 _VARIABLE = re.compile(r"(\${1,3})([A-Z0-9_]+)")
 _LOOK_BACK = 512
 """Number of characters in which ast-grep looks for the beginning of a line."""
