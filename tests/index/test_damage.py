@@ -160,3 +160,29 @@ def _age(root: Path) -> None:
     """Make the files old, so that their times tell whether they have changed."""
     for file in root.rglob("*"):
         os.utime(file, (1_700_000_000, 1_700_000_000))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE chunk SET start = start + 4, at = at + 4",
+        "UPDATE chunk SET line = line + 1",
+        "UPDATE tree SET blob = NULL WHERE path = 'README.md'",
+        "UPDATE definition SET name = 'other' WHERE name = 'CookieJar'",
+        "UPDATE blob SET trigrams = -trigrams + 1",
+    ],
+)
+def test_changed_values_change_no_answer(
+    plant: Plant, rg: RgBinary, tmp_path: Path, caplog: pytest.LogCaptureFixture, statement: str
+) -> None:
+    root, home = plant(TREE), tmp_path / "home"
+    _age(root)
+    with _open(root, home, rg) as index:
+        index.refresh()
+        expected = {name: run() for name, run in _operations(index).items() if name != "refresh"}
+    with sqlite3.connect(home / NAME) as database:
+        database.execute(statement)
+    database.close()
+    with _open(root, home, rg) as index:
+        assert {name: run() for name, run in _operations(index).items() if name != "refresh"} == expected
+    assert len([record for record in caplog.records if "is rebuilt: it is damaged" in record.message]) == 1
