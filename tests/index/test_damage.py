@@ -186,3 +186,19 @@ def test_changed_values_change_no_answer(
     with _open(root, home, rg) as index:
         assert {name: run() for name, run in _operations(index).items() if name != "refresh"} == expected
     assert len([record for record in caplog.records if "is rebuilt: it is damaged" in record.message]) == 1
+
+
+@pytest.mark.parametrize("statement", ["UPDATE view SET root = -1", "UPDATE view SET name = 1.5"])
+def test_damaged_name_of_a_view_raises_no_error(plant: Plant, rg: RgBinary, tmp_path: Path, statement: str) -> None:
+    root, home = plant(TREE), tmp_path / "home"
+    with _open(root, home, rg) as index:
+        expected = index.search("CookieJar")
+    with sqlite3.connect(home / NAME) as database:
+        database.execute(statement)
+    database.close()
+    with _open(root, home, rg) as index:
+        index.status()
+        index.check()
+        assert index.search("CookieJar") == expected
+        index.refresh(rebuild=True)
+        assert index.status().built and index.check().ok

@@ -252,8 +252,16 @@ def encode_text(text: str) -> str | bytes:
 
 
 def decode_text(value: str | bytes) -> str:
-    """Return a text or path that the database has stored; bytes that are not UTF-8 become lone surrogates."""
-    return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
+    """Return a text or path that the database has stored; bytes that are not UTF-8 become lone surrogates.
+
+    Raises:
+        DamageError: The value has another type.
+    """
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a damaged value may be a number
+        raise DamageError("a text has another type")
+    return value
 
 
 def is_text(value: object) -> TypeGuard[str | bytes]:
