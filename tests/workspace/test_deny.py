@@ -35,7 +35,7 @@ def tree(plant: Plant) -> Path:
             "sub/.ENV": "needle\n",
             "sub/key.pem": "needle\n",
             "secrets/a.py": "needle\n",
-            "sub/ok.py": "needle\n",
+            "sub/ok.py": "a needle\n",
             "ok.py": "needle\n",
         }
     )
