@@ -267,7 +267,7 @@ async def _near_name(run: Runner, scope: Scope, name: str, seconds: float) -> st
         return ""
     query = files_query(scope.location.cwd, scope.location.paths, scope.options)
     seconds = min(seconds, NEAR_SECONDS)
-    collector = partial(ListingCollector, PathDecoder(), MAX_NEAR, allowed=scope.allowed)
+    collector = partial(ListingCollector[str], PathDecoder(), MAX_NEAR, allowed=scope.allowed)
     listing = await run.collect(Step(query, collector, seconds))
     near = await run.call(partial(_nearest, listing.items(), name))
     return "" if near is None else f" Did you mean {shown_start(scope.location.shown(near))}?"

@@ -259,7 +259,7 @@ def decode_text(value: str | bytes) -> str:
     """
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
-    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a damaged value may be a number
+    if not isinstance(value, str):  # a damaged value may be a number
         raise DamageError("a text has another type")
     return value
 
