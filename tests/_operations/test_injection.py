@@ -25,6 +25,7 @@ from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import CapabilityError, SearchError, UnknownTypeError, sync
+from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
 from ripwrap.binary import RgBinary
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.testing.behaviors import SUMMARY
@@ -41,8 +42,8 @@ ALWAYS = ("--no-config", "--line-buffered", "--hidden", "--follow", "--no-requir
 LISTING = ("--files", "--null")
 FRAMED = ("--null", "--with-filename")
 MODES = {
-    "count": ("--count", *FRAMED),
-    "count_matches": ("--count-matches", *FRAMED),
+    "count": ("--count", *FRAMED, "--stats"),
+    "count_matches": ("--count-matches", *FRAMED, "--stats"),
     "files": LISTING,
     "files_with_matches": ("--count", *FRAMED, "--max-count=1"),
     "files_without_match": ("--count", *FRAMED, "--include-zero", "--max-count=1"),
@@ -193,10 +194,11 @@ def rec(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
 
 
 def call(operation: str, given: dict[str, Any], rg: Path, cwd: "str | Path" = "/") -> None:
-    """Call a blocking operation and take all its results."""
-    answer = getattr(sync, operation)(**{"cwd": cwd, "rg": rg, **given})
-    if isinstance(answer, Generator):
-        list(answer)
+    """Call a blocking operation and take all its results; the files that it names do not exist."""
+    with missing_paths_as_warnings():
+        answer = getattr(sync, operation)(**{"cwd": cwd, "rg": rg, **given})
+        if isinstance(answer, Generator):
+            list(answer)
 
 
 def wanted(operation: str, given: dict[str, Any]) -> tuple[list[bytes], list[bytes]]:
@@ -254,12 +256,13 @@ def test_every_string_reaches_rg_as_a_value_or_a_path(rec: Recorder, operation: 
 @pytest.mark.parametrize("operation", MODES)
 async def test_every_flag_of_every_rg_reaches_rg_as_a_value_or_a_path(rec: Recorder, operation: str) -> None:
     given = everything_nasty(operation)
-    answer = getattr(ripwrap, operation)(**given, cwd="/", rg=rec.path)
-    if isinstance(answer, AsyncGenerator):
-        async for _ in answer:
-            pass
-    else:
-        await answer
+    with missing_paths_as_warnings():
+        answer = getattr(ripwrap, operation)(**given, cwd="/", rg=rec.path)
+        if isinstance(answer, AsyncGenerator):
+            async for _ in answer:
+                pass
+        else:
+            await answer
     assert received(rec.run()) == wanted(operation, given)
 
 
@@ -510,15 +513,16 @@ def test_no_string_starts_anything(watched: Watched, slot: str) -> None:
 @pytest.mark.anyio
 async def test_no_string_starts_anything_in_an_async_search(watched: Watched) -> None:
     names = [name for name in os.listdir(watched.folder) if name.startswith("-")]
-    search = ripwrap.search(
-        ["needle", *PROGRAMS],
-        cwd=watched.folder,
-        rg=watched.path,
-        paths=[".", *names],
-        glob=["*", *PROGRAMS],
-        ignore_file=PROGRAMS,
-        multiline=True,
-    )
+    with missing_paths_as_warnings():
+        search = ripwrap.search(
+            ["needle", *PROGRAMS],
+            cwd=watched.folder,
+            rg=watched.path,
+            paths=[".", *names],
+            glob=["*", *PROGRAMS],
+            ignore_file=PROGRAMS,
+            multiline=True,
+        )
     assert {*names, "a.py"} <= {match.path async for match in search}
     assert watched.check() == 1
 

@@ -209,7 +209,7 @@ def many(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
     for number in range(2):
         monkeypatch.setenv(f"FILLER{number}", "x" * 95_000)  # a variable has at most 128 KiB
-    folder = plant({f"d/{name}": "needle\n" if name in ("f0000", "f0025") else "no\n" for name in names_of(40)})
+    folder = plant({f"d/{name}": f"needle {name}\n" if name in ("f0000", "f0025") else "no\n" for name in names_of(40)})
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, hard))
     yield folder

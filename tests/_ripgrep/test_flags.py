@@ -142,6 +142,8 @@ def test_every_option_runs_or_names_the_rg_version_it_needs(rg: RgBinary, plant:
     elif key == "pcre2" and "pcre2" not in rg.features:
         with pytest.raises(CapabilityError, match="PCRE2"):
             list(sync.search("needle", cwd=folder, rg=rg, **options))
+    elif key in ("context", "before_context", "after_context", "passthru"):
+        assert list(sync.search_messages("needle", cwd=folder, rg=rg, **options))
     else:
         found = list(sync.search("needle", cwd=folder, rg=rg, **options))
         assert found or key == "invert_match"
