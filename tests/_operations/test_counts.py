@@ -1,5 +1,6 @@
 """Modes that list files and count, with every rg, async and blocking: the same files and numbers as raw rg."""
 
+import json
 import os
 import subprocess
 from collections.abc import AsyncGenerator, Callable
@@ -229,4 +230,11 @@ def test_inverted_and_multiline_searches_list_the_files_that_rg_lists(
         listed = "".join(
             f"{native('./')}{path}\n" for path in operation(pattern, cwd=folder, rg=rg, sort="path", **options)
         )
-        assert listed.encode() == raw(rg, folder, flag, *flags, "--sort=path", f"--regexp={pattern}")
+        if flag == "-l" and len(options) == 2:  # rg's own list lacks files that its matches have (rg-facts 58)
+            records = map(
+                json.loads, raw(rg, folder, "--json", *flags, "--sort=path", f"--regexp={pattern}").splitlines()
+            )
+            files = [one["data"]["path"]["text"] for one in records if one["type"] == "begin"]
+            assert listed.splitlines() == files
+        else:
+            assert listed.encode() == raw(rg, folder, flag, *flags, "--sort=path", f"--regexp={pattern}")

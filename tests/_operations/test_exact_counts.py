@@ -83,6 +83,21 @@ def test_other_ways_to_count_have_the_file(late: Path) -> None:
     assert {file.path for file in listed.files} == {"late.txt", "text.txt"}
 
 
+@pytest.mark.parametrize("options", [{"pcre2": True}, {"engine": "pcre2"}, {"engine": "auto"}])
+@pytest.mark.parametrize("pattern", ["ab", "ab(?!y)", "(?s)a.*?b"])
+def test_pcre2_lists_a_file_with_an_early_nul(
+    rg: RgBinary, plant: Callable[..., Path], options: dict[str, Any], pattern: str
+) -> None:
+    """Issue 38, 36: rg counts nothing in such a file with PCRE2, so `--count --max-count=1` does not list it."""
+    if "pcre2" not in rg.features or (options == {"engine": "auto"} and "(?!" not in pattern):
+        pytest.skip("this search does not use PCRE2")
+    folder = plant({"early": b"ab\nx\nb\0a\n", "late": b"ab\n" + b"x\n" * 80_000 + b"\0\n", "no": "zz\n"})
+    given: dict[str, Any] = {**options, "cwd": folder, "rg": rg}
+    found = {match.path for match in sync.search(pattern, **given)}
+    assert set(sync.files_with_matches(pattern, **given)) == set(sync.files_matching(any_of=pattern, **given)) == found
+    assert list(sync.files_without_match(pattern, **given)) == ["no"]
+
+
 def test_items_and_texts_with_a_late_nul_are_counted(plant: Plant) -> None:
     """Issue 38, 36: neighbours: members of an archive, and texts in memory; their files are temporary files of rg."""
     folder = plant({"plain.txt": "needle\n"})

@@ -60,6 +60,9 @@ def test_further_match_equals_the_context_with_its_values() -> None:
         ({"head": 5, "tail": 6}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
         ({"head": 99}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
         ({"tail": 99}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ({"head": 1, "tail": 9}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ({"head": 99, "tail": 99}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ({"ranges": "1-3,1-"}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
         ({"head": 0, "tail": 0}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
     ],
 )
@@ -83,6 +86,7 @@ def test_head_and_tail_of_a_call(plant: Plant) -> None:
         "  9: TODO far", "", "(Line 9 of 9.)"
     ]  # fmt: skip
     assert tools.read_file("b.py", tail=3) == tools.read_file("b.py", head=3) == "The file is empty."
+    assert tools.read_file("b.py", head=1, tail=1) == "The file is empty."
     for more in ({"start_line": 2}, {"end_line": 2}, {"ranges": "1-2"}):
         answer = tools.call("read_file", {"path": "a.py", "tail": 1, **more})
         assert answer.startswith("Error: head and tail cannot be combined")

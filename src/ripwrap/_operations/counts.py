@@ -33,8 +33,8 @@ def files_with_matches(
 ) -> AsyncGenerator[str]:
     """Yield the path of each file with a match (`rg --files-with-matches`); rg stops in a file at its first match.
 
-    Options for context have no effect. Unreadable paths are logged as warnings. With `invert_match` or `multiline`, rg
-    buffers its output, so the first paths come late (rg-facts 51).
+    Options for context have no effect. Unreadable paths are logged as warnings. With `invert_match`, `multiline` or
+    PCRE2, rg buffers its output, so the first paths come late (rg-facts 51).
 
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files.

@@ -98,10 +98,18 @@ class Query:
 
         With `-l --null`, rg writes a NUL and no newline after a path, so `--line-buffered` does not flush it and paths
         arrive late. A count ends with a newline. Also, rg 15 leaves a file with a late NUL out of `-l --invert-match`.
-        With `--multiline`, `-l` is needed, because rg 15 counts wrongly when `--max-count=1` is added.
+        With `--multiline`, `-l` is needed, because rg 15 counts wrongly when `--max-count=1` is added. With PCRE2, rg
+        counts nothing in a file with a NUL in the block of its first match, so `-l` is needed, too (rg-facts 58).
         """
+        if self.mode == "files-with-matches" and not self.options.get("invert_match") and self._may_use_pcre2:
+            return False
         listing = self.mode in ("files-with-matches", "files-without-match")
         return listing and not self.options.get("multiline")
+
+    @property
+    def _may_use_pcre2(self) -> bool:
+        """True if rg searches with PCRE2, or decides by the pattern whether it does."""
+        return bool(self.options.get("pcre2")) or self.options.get("engine", "default") != "default"
 
     @property
     def counts(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, BinaryIO, NamedTuple, TypeAlias, Unpack, cast
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -156,7 +157,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
 def _merged(ranges: Iterable[LineRange]) -> list[LineRange]:
     """Return ranges in order, and join those that overlap or touch."""
     merged: list[LineRange] = []
-    for one in sorted(ranges):
+    for one in sorted(ranges, key=attrgetter("start")):  # the end may be `None`
         last = merged[-1] if merged else None
         if last is not None and (last.end is None or one.start <= last.end + 1):
             end = None if last.end is None or one.end is None else max(last.end, one.end)
