@@ -54,6 +54,22 @@ def test_link_to_a_directory_that_holds_cwd_is_not_entered(rg: RgBinary, tree: P
         assert sorted(sync.files(cwd=tree, rg=rg, **given)) == found
 
 
+def test_link_up_behind_two_links_to_one_directory_is_not_entered(plant: Plant) -> None:
+    """Issue 38, 27: the link up was left out behind the first of the two links, and entered behind the second."""
+    folder = plant(dict.fromkeys(("p/beside", "p/cwd/a/one", "out/two"), "needle\n"))
+    cwd = folder / "p" / "cwd"
+    for link, target in {
+        cwd / "a/out": folder / "out",
+        cwd / "other": folder / "out",
+        folder / "out/up": "../p",
+    }.items():
+        link.symlink_to(target)
+    for link in ("b", "c"):
+        (cwd / link).symlink_to("a")
+    found = sorted(sync.files(cwd=cwd))
+    assert found == ["a/one", "a/out/two", "b/one", "b/out/two", "c/one", "c/out/two", "other/two"]
+
+
 def test_links_in_searched_paths_lead_nowhere_up_either(tree: Path) -> None:
     """Issue 38, 27: in paths below, beside and above `cwd`, relative and absolute; a link that is named is entered."""
     below = ["sub/b", "sub/deep/c"]

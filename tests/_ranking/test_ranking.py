@@ -28,7 +28,14 @@ from ripwrap._ranking.scoring import (
     rank_candidates,
     word_worths,
 )
-from ripwrap._ranking.selection import DEFINITION_TERM, choose_files, file_pattern, matched_stems, query_stems
+from ripwrap._ranking.selection import (
+    DEFINITION_TERM,
+    NAME_TERM,
+    choose_files,
+    file_pattern,
+    matched_stems,
+    query_stems,
+)
 from ripwrap._ranking.word_query import (
     MAX_WORD_CHARS,
     STOP_WORDS,
@@ -716,6 +723,15 @@ def test_rare_word_counts_more_than_a_common_one() -> None:
 def test_file_named_by_the_query_precedes_equal_ones() -> None:
     root = rough_stem("cookie")
     assert picked(QUERY, {"a.py": {root: 3}, "cookies.py": {root: 3}})[0] == "cookies.py"
+
+
+def test_word_that_only_a_path_has_chooses_among_files_of_one_name() -> None:
+    """Issue 38, 18: `rank("where is index.js of cart")` read the first 40 of many files with this name."""
+    query = parse_query("where is index.js of cart")
+    counts = {f"a{number:02}/index.js": {NAME_TERM: 1} for number in range(50)} | {"cart/index.js": {NAME_TERM: 1}}
+    sizes = {path: number for number, path in enumerate(counts)}
+    for total in (0, 9):
+        assert choose_files(query, counts, sizes, {}, total)[0] == "cart/index.js"
 
 
 def test_small_files_precede_large_ones_and_tests_come_last() -> None:

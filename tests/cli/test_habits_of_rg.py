@@ -163,6 +163,19 @@ def test_program_reads_its_pipe_and_no_terminal(plant: Plant) -> None:
     assert redirected.stdout == b"<stdin>:1:needle in a file\n"
 
 
+@pytest.mark.parametrize("command", [("search", "needle"), ("search", "-c", "needle"), ("scan",)], ids=" ".join)
+def test_closed_standard_input_is_empty(command: tuple[str, ...]) -> None:
+    """Issue 38, 27: `ripwrap search needle - <&-` ended with a traceback; `rg needle - <&-` finds nothing.
+
+    Python sets `sys.stdin` to None if it is closed at the start.
+    """
+    code = "import sys; sys.stdin = None; from ripwrap.__main__ import main; main()"
+    argv = [sys.executable, "-c", code, *command, "-"]
+    ended = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+    assert (ended.stdout, ended.stderr) == (b"", b"")
+    assert ended.returncode == (0 if command == ("scan",) else 1)
+
+
 def test_tree_of_a_directory_that_is_only_in_the_revision(plant: Plant) -> None:
     """Issue 38, 27: `ripwrap tree sub --rev REV` was refused if `sub` is not on the disk."""
     folder = plant({"top/gone/a.py": "", "top/gone/deep/b.txt": "", "top/stay.py": ""})

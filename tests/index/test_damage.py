@@ -188,7 +188,17 @@ def test_changed_values_change_no_answer(
     assert len([record for record in caplog.records if "is rebuilt: it is damaged" in record.message]) == 1
 
 
-@pytest.mark.parametrize("statement", ["UPDATE view SET root = -1", "UPDATE view SET name = 1.5"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE view SET root = -1",
+        "UPDATE view SET name = 1.5",
+        "UPDATE view SET options = x'ff00'",
+        "INSERT INTO model VALUES (x'ff00', 3, 1)",
+        "INSERT INTO model VALUES ('static:m', 'many', 1)",
+        "INSERT INTO model VALUES ('static:m', x'00', 1)",
+    ],
+)
 def test_damaged_name_of_a_view_raises_no_error(plant: Plant, rg: RgBinary, tmp_path: Path, statement: str) -> None:
     root, home = plant(TREE), tmp_path / "home"
     with _open(root, home, rg) as index:

@@ -76,7 +76,9 @@ def choose_files(
     #
     # A word that is in the text and in the path adds at most 2 * worth. So adding `most` puts files with a possible
     # definition first; only `path_weight()` may change this order.
-    worth = {stem: math.log(1 + total / number) for stem, number in files_with.items() if stem not in _TERMS}
+    # A word that only paths have counts as a word that one file has.
+    having = dict.fromkeys(query_stems(query), 1) | {**files_with}
+    worth = {stem: math.log(1 + max(total, 1) / number) for stem, number in having.items() if stem not in _TERMS}
     named = {path: names_in(query).weight(path) for path, counts in files.items() if NAME_TERM in counts}
     most = 2 * sum(worth.values())
     mean = sum(sizes.values()) / max(len(sizes), 1) or 1.0

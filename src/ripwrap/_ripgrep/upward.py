@@ -44,9 +44,10 @@ def _upward_links(query: Query) -> Iterator[str]:
     here, left = os.path.realpath(query.cwd), MAX_ENTRIES
     named = ((path, os.path.join(here, path)) for path in query.paths[:MAX_ENTRIES])
     roots = {path: os.path.realpath(full) for path, full in named if os.path.isdir(full)}
-    waiting, followed = deque((path, path) for path in roots), set(roots.values())
+    # With each directory go the targets of the links above it: a directory with two links to it is read behind both.
+    waiting = deque((path, path, frozenset({target})) for path, target in roots.items())
     while waiting and left > 0:
-        root, folder = waiting.popleft()
+        root, folder, followed = waiting.popleft()
         number, folders = _folders(os.path.join(query.cwd, folder), left)
         left -= max(1, number)
         for entry in folders:
@@ -55,8 +56,7 @@ def _upward_links(query: Query) -> Iterator[str]:
             if target and _leads_up(target, roots[root], here):
                 yield os.path.normpath(path.removeprefix(os.path.join(query.cwd, "")))
             elif target not in followed:
-                followed |= {target} - {""}
-                waiting.append((root, path))
+                waiting.append((root, path, followed | ({target} - {""})))
 
 
 def _folders(folder: str, most: int) -> tuple[int, Sequence["os.DirEntry[str]"]]:

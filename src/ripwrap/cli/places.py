@@ -160,12 +160,14 @@ def stdin_is_pipe() -> bool:
 
 
 def _read_stdin() -> bytes:
-    """Return the content of standard input.
+    """Return the content of standard input; a closed one is empty, as for rg.
 
     Raises:
         ValueError: Standard input has more than `MAX_STDIN_BYTES` bytes.
     """
     content = bytearray()
+    if sys.stdin is None:  # Python found it closed
+        return b""
     while chunk := sys.stdin.buffer.read(1 << 20):
         content += chunk
         if len(content) > MAX_STDIN_BYTES:
