@@ -54,9 +54,9 @@ SECTIONS = [
 
 @pytest.fixture
 def hay(tmp_path: Path) -> Path:
-    """A folder with three files, each with one line of needle and two of hay."""
+    """A folder with three files of different texts, each with one line of needle and two of hay."""
     for number in range(3):
-        (tmp_path / f"{number}.txt").write_text("hay\nneedle\nhay\n")
+        (tmp_path / f"{number}.txt").write_text(f"hay\nneedle\nhay {number}\n")
     return tmp_path
 
 

@@ -161,7 +161,7 @@ root = Path(sys.argv[1])
 def write(number):
     with sync.Index(root, location=sys.argv[2]) as index:
         for round in range(12):
-            (root / f"{number}.py").write_text(f"jar = 'cookies of number {round}'\\n" * (round + 1))
+            (root / f"{number}.py").write_text(f"jar = 'cookies {round} of {number}'\\n" * (round + 1))
             assert [found.path for found in index.search("jar", limit=None) if found.path.startswith(str(number))]
 children = []
 for number in range(3):

@@ -180,7 +180,7 @@ def test_path_below_a_guarded_root_is_ranked_without_the_index(
     plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = "a/b/c/d/e/f/g/cookie.py"
-    root = plant({deep: "def cookie(): ...\n", "a/cookie.py": "def cookie(): ...\n"})
+    root = plant({deep: "def cookie(): ...\n", "a/cookie.py": "def cookie(jar): ...\n"})
     monkeypatch.setenv("HOME", str(root))
     monkeypatch.setenv("USERPROFILE", str(root))  # Windows
     workspace = sync.Workspace(root, index=home)

@@ -207,7 +207,7 @@ def test_roots_have_the_globs_each(tmp_path: Path) -> None:
         (tmp_path / name / "top").mkdir(parents=True)
         (tmp_path / name / "x" / "top").mkdir(parents=True)
         for file in ("top/a", "x/top/b", "k.pem", "ok"):
-            (tmp_path / name / file).write_text("needle\n")
+            (tmp_path / name / file).write_text(f"needle of {name}/{file}\n")
     # Above a root no glob counts.
     workspace = sync.Workspace(tmp_path / "secrets/one", tmp_path / "two[x]", deny=["/top", "*.pem", "secrets/"])
     expected = {str(tmp_path / name / file) for name in ("secrets/one", "two[x]") for file in ("x/top/b", "ok")}

@@ -201,6 +201,21 @@ def test_directories_without_files_are_listed_with_and_without_files_beside_them
     assert "void" not in sync.Workspace(root, rg=rg).ls(ignore=["void"])
 
 
+@pytest.mark.parametrize("tool", ["ls", "tree"])
+def test_directory_whose_ignore_file_excludes_everything_is_not_listed(rg: RgBinary, plant: Plant, tool: str) -> None:
+    root = plant({"a.txt": "", "cache/.gitignore": "# all\n*\n", "cache/deep/b.txt": "", "void/.gitignore": "*.o\n"})
+    for program in (rg, root / "none") if tool == "ls" else (rg,):
+        tools = sync.Workspace(root, rg=program)
+
+        def folders(**options: Any) -> list[str]:
+            listed = getattr(tools, f"{tool}_result")(**options)  # noqa: B023 - called in this round only
+            return [slashed(entry.path) for entry in listed.entries if entry.is_dir]
+
+        assert folders() == folders(include_hidden=True) == ["void"]
+        assert folders(include_ignored=True) == ["cache", "cache/deep", "void"]
+    assert "cache" not in sync.Workspace(root, rg=rg).ls(include_hidden=True, max_depth=1)
+
+
 def test_ls_ignore_drops_matching_entries(plant: Plant) -> None:
     root = plant({"a.py": "", "b.lock": "", "docs/gen/x": "", "docs/y": "", "src/docs/gen/z": ""})
     text, without = texts(root, ignore=["*.lock", "docs/gen/**"])

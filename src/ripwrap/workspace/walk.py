@@ -151,7 +151,8 @@ def walk(
         exclude: Globs of files and directories to leave out, as in rg's `--glob=!GLOB`. `EXCLUDED` is always left out.
         max_depth: Number of levels below `sub` to list; `None` is no limit.
         one_file_system: Leave out directories that are on another file system than `sub`.
-        folders: Yield directories below `sub`, too: each before its content, and with a separator at the end.
+        folders: Yield directories below `sub`, too: each before its content, and with a separator at the end. A
+            directory whose `.gitignore` has the only rule `*` is left out, unless something in it is listed.
         links: Yield symbolic links, and no files.
         stop: Function that is called before each directory and file; the listing ends when it returns True.
         report: Function that is called for each path that cannot be read, with the path relative to the root and the
@@ -213,10 +214,10 @@ class _Walker:
                 continue
             if stop():
                 return
-            if self.folders and entry.depth:
+            content = [] if entry.depth == self.max_depth else list(self._list(entry, entry.ignores, stop))
+            if self.folders and entry.depth and (content or not self._ignores_itself(entry.path, entry.ignores)):
                 yield entry.path + os.sep
-            if entry.depth != self.max_depth:
-                waiting.extend(reversed(list(self._list(entry, entry.ignores, stop))))
+            waiting.extend(reversed(content))
 
     def _list(self, folder: _Entry, ignores: IgnoreStack, stop: Callable[[], bool]) -> Iterator[_Entry]:
         """In a directory, yield the entries that no rule excludes, sorted by name."""
@@ -243,6 +244,11 @@ class _Walker:
                 is_folder = False if entry.is_symlink() else None
             if is_folder is not None and not self._is_left_out(entry, path, ignores, is_folder=is_folder):
                 yield _Entry(path, folder.depth + 1, ignores if is_folder else None)
+
+    def _ignores_itself(self, folder: str, ignores: IgnoreStack) -> bool:
+        """Return True if a `.gitignore` in a directory excludes everything there, as in `.ripwrap` and in caches."""
+        own = () if self.no_ignore else ignores.rules_in(self.root, folder, ".gitignore").rules
+        return [rule.text for rule in own] == ["*"]
 
     def _is_left_out(self, entry: "os.DirEntry[str]", path: str, ignores: IgnoreStack, *, is_folder: bool) -> bool:
         text = match_text(path)
