@@ -241,6 +241,8 @@ def test_counts_add_up_with_older_rgs(version: str, data: st.DataObject) -> None
     rg = sync.resolve(rgs.provide(version))
     with grown(data.draw(trees(KINDS, PIECES, SIMPLE, LEAVES), "tree")) as (root, _):
         drawn = cast("FileOptions", data.draw(options(), "options"))
+        for name in ("rules", "more"):
+            (root.parent / name).write_text("")
         coverage = sync.coverage(cwd=root, rg=rg, **drawn)
         listed = Log.of(rg, root, drawn).listed
         assert coverage.searched + coverage.files("binary") == len(listed)

@@ -105,7 +105,7 @@ def line(one: Any) -> tuple[Any, ...]:
 
 def answers(**options: Any) -> dict[str, object]:
     """Return what the operations find, blocking, in any order."""
-    page = sync.grep("needle|строку", **options)
+    page = sync.grep("needle|строку", timeout=None, **options)
     plain = without_context(options)
     columns = sync.search_columns("needle|строку", **plain)
     return {
@@ -125,7 +125,7 @@ def answers(**options: Any) -> dict[str, object]:
 
 
 async def answers_async(**options: Any) -> dict[str, object]:
-    page = await ripwrap.grep("needle|строку", **options)
+    page = await ripwrap.grep("needle|строку", timeout=None, **options)
     return {
         "stream": sorted([line(one) async for one in ripwrap.search("needle|строку", **without_context(options))]),
         "total": (page.total_matches, page.files_matched, page.exact),

@@ -120,7 +120,7 @@ class Tally(Before):
             return self._count(path, data["stats"], binary=data["binary_offset"] is not None)
         if line.startswith(b'{"type":"begin"'):
             self._path = path_of(line + b"\n")
-        self._ended_well = self._ended_well or line.endswith(b'"type":"summary"}')
+        self._ended_well = self._ended_well or b'"type":"summary"' in line
         return b""
 
     def _count(self, path: bytes, stats: dict[str, int], *, binary: bool) -> bytes:  # noqa: ARG002 - see `Exact`

@@ -25,7 +25,7 @@ WITHOUT_EFFECT = {
     "no-config", "line-buffered", "null", "with-filename", "follow", "no-follow", "no-require-git", "require-git",
     "no-hidden", "no-ignore", "no-ignore-dot", "no-ignore-exclude", "no-ignore-files", "no-ignore-global",
     "no-ignore-parent", "no-ignore-vcs", "one-file-system", "threads", "mmap", "no-mmap", "dfa-size-limit",
-    "regex-size-limit",
+    "regex-size-limit", "stats",
 }  # fmt: skip
 EXCLUDED = ["!.git", "!.ripgrep/"]
 """Globs that ripwrap passes in each search without `include_git`."""
@@ -276,8 +276,8 @@ def field(raw: bytes) -> dict[str, str]:
 
 
 def record(kind: str, data: Mapping[str, Any]) -> None:
-    """Write one message of rg's JSON, as a line."""
-    write(json.dumps({"type": kind, "data": data}, ensure_ascii=False).encode() + b"\n")
+    """Write one message of rg's JSON, as a line without spaces."""
+    write(json.dumps({"type": kind, "data": data}, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
 
 def write(raw: bytes) -> None:

@@ -6,7 +6,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._operations.pagination import FurtherMatch
 from ripwrap._text import has_text, shown
 from ripwrap.models import Context, Match, Span
 from ripwrap.workspace.anchors import HASHED_CHARS, line_hashes
@@ -63,6 +62,8 @@ def content_matches(
 
 def _further_lines(*context: Sequence[Context]) -> Iterable[int]:
     """Yield the numbers of lines of context that match, too, but are not on the page."""
+    from ripwrap._operations.pagination import FurtherMatch  # late: an import of the workspace loads no operation
+
     for line in chain(*context):
         if isinstance(line, FurtherMatch) and line.line_number is not None:
             yield from range(line.line_number, line.line_number + line.lines.rstrip("\r\n").count("\n") + 1)
