@@ -58,14 +58,11 @@ def test_link_up_behind_two_links_to_one_directory_is_not_entered(plant: Plant) 
     """Issue 38, 27: the link up was left out behind the first of the two links, and entered behind the second."""
     folder = plant(dict.fromkeys(("p/beside", "p/cwd/a/one", "out/two"), "needle\n"))
     cwd = folder / "p" / "cwd"
-    for link, target in {
-        cwd / "a/out": folder / "out",
-        cwd / "other": folder / "out",
-        folder / "out/up": "../p",
-    }.items():
-        link.symlink_to(target)
-    for link in ("b", "c"):
-        (cwd / link).symlink_to("a")
+    (cwd / "a/out").symlink_to(folder / "out")
+    (cwd / "other").symlink_to(folder / "out")
+    (folder / "out/up").symlink_to("../p")
+    for name in ("b", "c"):
+        (cwd / name).symlink_to("a")
     found = sorted(sync.files(cwd=cwd))
     assert found == ["a/one", "a/out/two", "b/one", "b/out/two", "c/one", "c/out/two", "other/two"]
 
