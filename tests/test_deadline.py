@@ -74,13 +74,16 @@ def test_installation_counts_for_the_limit(call: Callable[..., object], plant: P
 
 @pytest.mark.slow
 def test_tool_ends_at_its_limit_and_a_second_call_does_not_wait_again(plant: Plant, silent_mirror: None) -> None:
-    """Issue 38, 24: `ls` took 93 s and `grep_content` 92 s with `timeout=10`."""
-    workspace = sync.Workspace(plant({"a": "x\n"}), timeout=1)
+    """Issue 38, 24: `ls` took 93 s and `grep_content` 92 s with `timeout=10`, again for each workspace."""
+    root = plant({"a": "x\n"})
+    workspace = sync.Workspace(root, timeout=1)
     texts: list[str] = []
     assert seconds_of(lambda: texts.append(workspace.grep_content("x"))) < FAR
     assert "not installed within" in texts[0]
     assert seconds_of(lambda: texts.append(workspace.ls())) < 1
     assert "  - a" in texts[1].splitlines()
+    assert seconds_of(lambda: texts.append(sync.Workspace(root, timeout=600).grep_content("x"))) < FAR
+    assert texts[2] == texts[0]
 
 
 @pytest.mark.parametrize("options", [{}, {"near": "y"}, {"explain": True}, {"encoding": "detect"}])

@@ -2,6 +2,7 @@
 
 import copy
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -50,8 +51,13 @@ TOOL_ERRORS = (RipwrapError, ValueError, OSError, MemoryError)
 """Errors for which a tool returns a text instead of raising them."""
 
 
+_FAILED: dict[frozenset[tuple[str, str]], tuple[BinaryError, float]] = {}
+"""The last failed download of rg: the environment, which names mirrors and directories; the error; and the time, as of
+`time.monotonic()`, before which no workspace of this process downloads rg in this environment again."""
+
+
 class MissingRgRunner:
-    """Runner that keeps the error of a failed download of rg for the next calls of a workspace.
+    """Runner that keeps the error of a failed download of rg for the next calls of a workspace, and of new workspaces.
 
     For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, rg is not downloaded. Searches raise the same error at
     once, unless an rg was installed meanwhile. Until a search finds rg, the reason why there is none is logged once.
@@ -65,7 +71,7 @@ class MissingRgRunner:
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
-        remembered = self._error if time.monotonic() < self._retry_at else None
+        remembered = self._remembered()
         try:
             found = await self._runner.collect(step if remembered is None else replace(step, install=False))
         except RgTimeoutError as error:
@@ -104,10 +110,20 @@ class MissingRgRunner:
             _LOGGER.warning(shown(text, lines=True))
         self._logged = True
 
+    def _remembered(self) -> BinaryError | None:
+        now = time.monotonic()
+        if self._error is not None and now < self._retry_at:
+            return self._error
+        error, until = _FAILED.get(frozenset(os.environ.items()), (None, 0.0))
+        return error if now < until else None
+
     def _remember(self, error: BinaryError) -> None:
         self._error = error
-        if isinstance(error, DownloadFailedError) and time.monotonic() >= self._retry_at:
-            self._retry_at = time.monotonic() + RETRY_DOWNLOAD_AFTER
+        now = time.monotonic()
+        if isinstance(error, DownloadFailedError) and now >= self._retry_at:
+            self._retry_at = now + RETRY_DOWNLOAD_AFTER
+            _FAILED.clear()
+            _FAILED[frozenset(os.environ.items())] = error, self._retry_at
 
 
 class CallRunner:
