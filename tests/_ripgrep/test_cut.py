@@ -109,6 +109,8 @@ def raw(newest: RgBinary, folder: Path, pattern: str, limit: int, after: int) ->
 
 def test_max_count_means_what_rg_means(newest: RgBinary, plant: Plant) -> None:
     """Issue 38, 35: against rg itself, for generated texts with which it does not panic."""
+    if newest.version < (15,):
+        pytest.skip("older rgs count records of several lines, not matches")
     draw = random.Random(35)
     for _ in range(times(60, 2_000)):
         text = "".join(draw.choices(["a", "b", "\n", "f(", "x)", " ", "é"], k=draw.randint(1, 40)))
