@@ -183,6 +183,8 @@ def test_record_that_is_too_long_is_reported(plant: Plant) -> None:
 )
 def test_pattern_spans_lines_where_rg_says_so(newest: RgBinary, plant: Plant, pattern: str, spans: bool) -> None:
     """Issue 38, 35: rg is asked, too: over one line of four characters, it counts five empty matches, or one line."""
+    if "&&" in pattern and newest.version < (14,):
+        pytest.skip("rg 13 refuses the empty class")
     folder = plant({"t": "\x01\x01\x01\x01\n"})
     argv = [newest.path, "--no-config", "-U", "-c", "-e", "", "-e", pattern, "t"]
     counted = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout

@@ -162,7 +162,10 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
 _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
 """Two lines of advice in which rg names its flags. They are removed: the hint names the caller's options."""
 
-_FLAG = re.compile(r"(error parsing flag |unrecognized flag )--(?P<name>[a-z][a-z0-9-]+)(?=:|$)", re.MULTILINE)
+_FLAG = re.compile(
+    r"(error parsing flag |unrecognized flag |error: Invalid value for ')--(?P<name>[a-z][a-z0-9-]+)( <[^>]*>')?(?=:|$)",
+    re.MULTILINE,
+)
 _TYPE_ALIASES = {
     **dict.fromkeys(("javascript", "jsx", "node"), "js"),
     **dict.fromkeys(("tsx",), "ts"),
