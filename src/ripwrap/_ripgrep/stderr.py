@@ -163,7 +163,8 @@ _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
 """Two lines of advice in which rg names its flags. They are removed: the hint names the caller's options."""
 
 _FLAG = re.compile(
-    r"(error parsing flag |unrecognized flag |error: Invalid value for ')--(?P<name>[a-z][a-z0-9-]+)( <[^>]*>')?(?=:|$)",
+    r"(error parsing flag |unrecognized flag |error: Invalid value for ')--(?P<name>[a-z][a-z0-9-]+)( <[^>]*>')?"
+    r"(?=:|$)",
     re.MULTILINE,
 )
 _TYPE_ALIASES = {
