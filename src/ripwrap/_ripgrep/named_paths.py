@@ -37,7 +37,8 @@ _CORRECT = {
     "paths": HintedText("; check ", Hint("paths", kind="correct"), " or ", _CWD),
     "ignore_file": HintedText("; check ", Hint("ignore_file", kind="correct")),
 }
-_HERE = (os.curdir,)
+_FEW = 64
+"""Number of paths that are checked in less time than rg needs to start."""
 
 _AS_WARNINGS: ContextVar[bool] = ContextVar("ripwrap_missing_paths_as_warnings", default=False)
 
@@ -61,8 +62,11 @@ def must_exist(query: Query) -> Query:
 
 
 async def check_named(query: Query) -> None:
-    """Call `check_named_blocking()`: in a worker thread, or in this task if the query names no path."""
-    if query.must_exist and (query.paths != _HERE or query.options.get("ignore_file")):
+    """Call `check_named_blocking()`: in a worker thread, or in this task if the query names few paths.
+
+    The thread of an anyio before 4.14 keeps the task of the caller, and with it a generator that was never closed.
+    """
+    if query.must_exist and len(query.paths) > _FEW:
         await in_thread(lambda: check_named_blocking(query))
     else:
         check_named_blocking(query)

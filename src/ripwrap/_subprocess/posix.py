@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 
 if sys.platform == "win32":
     raise ImportError("ripwrap._subprocess.posix cannot be imported on Windows")
@@ -83,7 +83,7 @@ def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:  # noqa: ARG001 - Windows n
     return bool(_poll(pipe, 0) & select.POLLHUP)
 
 
-def _poll_type() -> Callable[[], "select.poll"]:
+def _poll_type() -> Callable[[], Any]:
     """Return `select.poll`, also if eventlet has removed it from the module: from a fresh copy of the module."""
     if hasattr(select, "poll"):
         return select.poll
@@ -94,7 +94,7 @@ def _poll_type() -> Callable[[], "select.poll"]:
         raise ImportError("the module select is missing")
     fresh = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(fresh)
-    poll: Callable[[], select.poll] = fresh.poll
+    poll: Callable[[], Any] = fresh.poll
     return poll
 
 
@@ -104,7 +104,8 @@ _new_poll = _poll_type()  # kept, because eventlet may remove it later
 def _poll(pipe: IO[bytes], seconds: float) -> int:
     polling = _new_poll()
     polling.register(pipe, select.POLLIN)
-    return sum(events for _, events in polling.poll(seconds * 1000))
+    ready: list[tuple[int, int]] = polling.poll(seconds * 1000)
+    return sum(events for _, events in ready)
 
 
 def read_beginning(file: IO[bytes], size: int) -> bytes:
