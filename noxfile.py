@@ -215,7 +215,7 @@ def types(session: nox.Session) -> None:
     config = pathlib.Path(session.create_tmp(), "windows.ini")
     skipped = "[mypy-openai.*,pydantic_ai.*,starlette.*,uvicorn.*]\nfollow_imports = skip\n"
     config.write_text(f"[mypy]\nstrict = true\n{skipped}", "utf-8")
-    session.run("mypy", f"--config-file={config}", "--platform=win32", "--exclude=/frameworks/", "src")
+    session.run("mypy", f"--config-file={config}", "--platform=win32", "--exclude=/(frameworks|_pyinstaller)/", "src")
     session.run("pyright")
     session.run("pyright", "--pythonplatform=Windows", "src/ripwrap/_subprocess")
     # Install the packages with the base classes of these adapters, without the fifty packages that they need to run.

@@ -361,6 +361,7 @@ def test_garbage_collector_ends_the_rg_of_a_closed_loop(
     monkeypatch.setattr(process.SETTINGS, "reap_seconds", 30)  # on a busy machine, a killed rg may need more than one
     folder = plant({"file": "needle\n"})
     os.mkfifo(folder / "fifo")
+    sync.resolve()  # otherwise a thread finds rg, and that of an anyio before 4.14 keeps the task
     matches = ripwrap.search("needle", cwd=folder, paths=["file", "fifo"], threads=1)
     loop = asyncio.new_event_loop()
     loop.run_until_complete(anext(matches))
