@@ -9,6 +9,7 @@ one counts by JSON in the files whose counts are missing.
 import json
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -21,7 +22,6 @@ from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.spans import spans_lines
 
 _STATS = re.compile(rb"^([0-9]+) files contained matches$", re.MULTILINE)
-_END = b'\n{"type":"end"'
 _MAX_GLOBS = 100
 """Maximum number of names with which the files without a count are chosen; with more of them, all files are read."""
 
@@ -77,9 +77,8 @@ class Tally(Before):
         self._query = query
         self._cut = Cut(query.without(*_NOT_NEEDED)) if cuts(query) else None
         self._by_lines = query.options.get("invert_match") or (query.mode == "count" and not spans_lines(query))
-        self._path: bytes | None = None
-        self._rest = b""
-        self._ended_well = self._wrote = False
+        self._path = self._rest = b""
+        self._in_file = self._dropping = self._ended_well = self._wrote = False
 
     def exit(self, end: Exit) -> Exit:
         """Convert the exit of a run in JSON to the exit of a run that counts."""
@@ -99,29 +98,22 @@ class Tally(Before):
         return self._tally(b"" if self._cut is None else self._cut.close())
 
     def _tally(self, chunk: bytes) -> bytes:
-        data, at = self._rest + chunk, 0
-        counts: list[bytes] = []
-        while at < len(data):
-            begin = at if self._path is None else data.find(_END, at) + 1  # skip the records of a file
-            end = data.find(b"\n", begin) if begin or self._path is None else -1
-            if end < 0:
-                at = begin - 1 if begin > at else at if self._path is None else max(at, len(data) - len(_END))
-                break
-            counts.append(self._line(data[begin:end]))
-            at = end + (self._path is None)  # `_END` begins with the newline before it
-        self._rest = data[at:]
-        self._wrote = self._wrote or any(counts)
-        return b"".join(counts)
+        counts = b"".join(self._json(chunk))
+        self._wrote = self._wrote or bool(counts)
+        return counts
 
-    def _line(self, line: bytes) -> bytes:
-        """Return the count of the file that a record ends; nothing for another record."""
-        if self._path is not None:
-            path, self._path, data = self._path, None, json.loads(line)["data"]
-            return self._count(path, data["stats"], binary=data["binary_offset"] is not None)
+    def _between(self, line: bytes) -> Iterator[bytes]:
+        """Keep the path of a file that begins, and drop its records up to the last one; yield nothing."""
         if line.startswith(b'{"type":"begin"'):
-            self._path = path_of(line + b"\n")
+            self._path, self._in_file, self._dropping = path_of(line), True, True
         self._ended_well = self._ended_well or b'"type":"summary"' in line
-        return b""
+        return iter(())
+
+    def _end_file(self, line: bytes) -> Iterator[bytes]:
+        """Yield the count of the file that a record ends."""
+        self._in_file = self._dropping = False
+        data = json.loads(line)["data"]
+        yield self._count(self._path, data["stats"], binary=data["binary_offset"] is not None)
 
     def _count(self, path: bytes, stats: dict[str, int], *, binary: bool) -> bytes:  # noqa: ARG002 - see `Exact`
         if not stats["matched_lines"]:
