@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -208,7 +209,7 @@ class Both(Change):
         return self._then.exit(self._first.exit(end))
 
 
-class Before(Change):
+class Before(Change, ABC):
     """Change that is done before the change of a place, which several runs may share; a run has its own `Before`."""
 
     def __init__(self, then: Change | None) -> None:
@@ -231,9 +232,9 @@ class Before(Change):
         """Convert the exit of a run, as if rg had written the changed output."""
         return end if self._then is None else self._then.exit(end)
 
+    @abstractmethod
     def _own(self, chunk: bytes) -> bytes:
         """Return the output for a chunk, before the other change."""
-        raise NotImplementedError
 
     def _own_rest(self) -> bytes:
         """Return the rest of the output at the end of a run, before the other change."""
