@@ -11,7 +11,7 @@ from ripwrap._operations.streaming import StreamRequest, metered, run_stream
 from ripwrap._ripgrep.decoder import MODELS, MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.progress import OnProgress
-from ripwrap._ripgrep.query import Query
+from ripwrap._ripgrep.query import Query, may_use_pcre2
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import DecodeError, Hint, HintedText, SearchError, combination_error, named_paths
@@ -195,11 +195,10 @@ def read_groups(patterns: Sequence[str], options: SearchOptions) -> "Groups | No
         return None
     from ripwrap._ripgrep.groups import UnknownSyntaxError, groups_of  # imported late, because few searches need it
 
-    pcre2 = bool(options.get("pcre2")) or options.get("engine", "default") != "default"
     with suppress(UnknownSyntaxError):
         return groups_of(
             patterns[0],
-            pcre2=pcre2,
+            pcre2=may_use_pcre2(options),
             verbatim=bool(options.get("fixed_strings")),
             in_line=not options.get("multiline") and not options.get("null_data"),
         )

@@ -101,15 +101,10 @@ class Query:
         With `--multiline`, `-l` is needed, because rg 15 counts wrongly when `--max-count=1` is added. With PCRE2, rg
         counts nothing in a file with a NUL in the block of its first match, so `-l` is needed, too (rg-facts 58).
         """
-        if self.mode == "files-with-matches" and not self.options.get("invert_match") and self._may_use_pcre2:
+        if self.mode == "files-with-matches" and not self.options.get("invert_match") and may_use_pcre2(self.options):
             return False
         listing = self.mode in ("files-with-matches", "files-without-match")
         return listing and not self.options.get("multiline")
-
-    @property
-    def _may_use_pcre2(self) -> bool:
-        """True if rg searches with PCRE2, or decides by the pattern whether it does."""
-        return bool(self.options.get("pcre2")) or self.options.get("engine", "default") != "default"
 
     @property
     def counts(self) -> bool:
@@ -231,6 +226,11 @@ class Query:
                 yield value
             elif not isinstance(value, int):
                 yield from cast("Sequence[str]", value)
+
+
+def may_use_pcre2(options: SearchOptions) -> bool:
+    """Return True if rg searches with PCRE2, or decides by the pattern whether it does."""
+    return bool(options.get("pcre2")) or options.get("engine", "default") != "default"
 
 
 def marked(name: str, mark: str) -> str:
