@@ -113,7 +113,7 @@ class WatchRequest:
     def query(self, *, first: bool) -> Query:
         """Return the query of the first search, or of a later search, in which some of the paths may be missing."""
         query = self.search.query
-        return query if first or query.paths == (os.curdir,) else replace(query, must_exist=False)
+        return query if first or not query.roots else replace(query, must_exist=False)
 
     def without_paths(self, error: FileNotFoundError) -> list[Match]:
         """Return an empty list, in place of the matches of a search (not the first) that raised `error`.

@@ -5,6 +5,7 @@ for other paths or in another encoding. Only `render()` in that module turns a q
 started, and no code reads the arguments.
 """
 
+import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias, Unpack, cast
@@ -81,6 +82,11 @@ class Query:
     def is_plain(self) -> bool:
         """True if one run of rg over files on the disk, or on a host, answers the search."""
         return self.overlay is None and self.place is None
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Paths to search; empty if the whole directory is searched."""
+        return () if self.paths == (os.curdir,) else self.paths
 
     @property
     def needs(self) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -131,8 +131,7 @@ class _Inside:
         if found.timed_out:
             raise OverdueError(f"rg was stopped after timeout={self._seconds} seconds; allow more time")
         query = self._query.without(*_OF_FILES)
-        roots = () if query.paths == (os.curdir,) else query.paths
-        selects = await ItemPlace(tuple, roots, place.limits.allows).selects(query, run, left())
+        selects = await ItemPlace(tuple, query.roots, place.limits.allows).selects(query, run, left())
         seconds = left()
         until = None if seconds is None else time.monotonic() + seconds
         return place.limits.wrap(place.source(self._query, found.every(), until)), selects

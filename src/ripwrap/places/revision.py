@@ -22,7 +22,7 @@ def revision_source(
     return RevisionSource(
         query.cwd,
         check_revision(rev),
-        _paths(query),
+        query.roots,
         repositories=repositories,
         max_filesize=size_limit(query.options),
         must_exist=query.must_exist,
@@ -37,11 +37,7 @@ def history_source(query: Query, rev: str, since: str | None, repositories: Dire
         ValueError: `rev` is empty or begins with a dash, `since` is no date, or a path is outside of `cwd`.
         TypeError: `rev` is not a str.
     """
-    checked, limit = (check_revision(rev), check_date(since), _paths(query)), size_limit(query.options)
+    checked, limit = (check_revision(rev), check_date(since), query.roots), size_limit(query.options)
     return HistorySource(
         query.cwd, *checked, repositories=repositories, max_filesize=limit, must_exist=query.must_exist
     )
-
-
-def _paths(query: Query) -> tuple[str, ...]:
-    return () if query.paths == (".",) else query.paths

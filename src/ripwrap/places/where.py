@@ -399,19 +399,18 @@ def _in_items(layers: Layers, query: Query, inner: Place | None) -> Query:
         name.replace(os.sep, "/").removeprefix("./"): raw_bytes(text) if isinstance(text, str) else text
         for name, text in layers.texts.items()
     }
-    if isinstance(base, Revision):
-        from ripwrap.places.revision import revision_source
+    if isinstance(base, (Revision, History)):
+        from ripwrap.places.revision import history_source, revision_source
 
-        opens = partial(revision_source, query, base.rev, base.repositories, texts)
-        roots = revision_source(query, base.rev, base.repositories, texts).roots
-    elif isinstance(base, History):
-        from ripwrap.places.revision import history_source
-
-        opens = partial(history_source, query, base.rev, base.since, base.repositories)
-        roots = history_source(query, base.rev, base.since, base.repositories).roots
+        source = (
+            partial(revision_source, query, base.rev, base.repositories, texts)
+            if isinstance(base, Revision)
+            else partial(history_source, query, base.rev, base.since, base.repositories)
+        )
+        opens, roots = source, source().roots
     else:
         opens, items = cast("Items", base).open, cast("Items", base).items
-        if query.paths != (os.curdir,):
+        if query.roots:
             raise ValueError(HintedText("paths do not apply to items; choose them with ", Hint("glob")))
         if isinstance(items, AsyncIterable) and (texts or layers.formats):
             refuse_pairs(("async", *layers.kinds()))
