@@ -41,9 +41,9 @@ def without_upward_links(query: Query) -> Query:
 
 def _upward_links(query: Query) -> Iterator[str]:
     """Yield the paths of links that lead up, relative to the working directory of the query if they are below it."""
-    here, left = os.path.realpath(query.cwd), MAX_ENTRIES
-    named = ((path, os.path.join(here, path)) for path in query.paths[:MAX_ENTRIES])
+    named = ((path, os.path.join(query.cwd, path)) for path in query.paths[:MAX_ENTRIES])
     roots = {path: os.path.realpath(full) for path, full in named if os.path.isdir(full)}
+    here, left = os.path.realpath(query.cwd) if roots else "", MAX_ENTRIES
     # With each directory go the targets of the links above it: a directory with two links to it is read behind both.
     waiting = deque((path, path, frozenset({target})) for path, target in roots.items())
     while waiting and left > 0:
