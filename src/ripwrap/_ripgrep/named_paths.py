@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 from ripwrap._concurrency import in_thread
+from ripwrap._ripgrep.decoder import DOT_SLASH
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.query import Query
@@ -102,7 +103,7 @@ def check_end(query: Query, end: Exit) -> None:
     """
     if end.stderr and query.must_exist:
         numbers = {error.path: _number_of(error) for error in end.path_errors()}
-        _check(query, lambda path: numbers.get(_plain(path), 0))
+        _check(query, lambda path: numbers.get(path.removeprefix(DOT_SLASH), 0))
     paths = end.query.paths
     if paths and (end.partial or end.query.silent) and all(_is_missing(end, path) for path in paths):
         raise _error(dict.fromkeys(paths, errno.ENOENT), len(paths), "paths")
@@ -151,12 +152,7 @@ def _is_missing(end: Exit, path: str) -> bool:
     """Return True if a path of an rg that has ended does not exist, or is a broken link."""
     if end.query.on is None:
         return _error_number(end.query, path) in _GONE
-    return any(error.kind == "missing" and error.path == _plain(path) for error in end.path_errors())
-
-
-def _plain(path: str) -> str:
-    """Return a path as in `PathError.path`."""
-    return path.removeprefix(os.path.join(os.curdir, ""))
+    return any(error.kind == "missing" and error.path == path.removeprefix(DOT_SLASH) for error in end.path_errors())
 
 
 def _error(wrong: Mapping[str, int], total: int, argument: str, cwd: str = "") -> OSError:
