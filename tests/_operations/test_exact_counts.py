@@ -137,6 +137,27 @@ def test_further_run_that_fails_is_an_error(stand_in: Callable[..., Path], folde
         list(sync.count("x", cwd=folder, rg=stand_in(body)))
 
 
+@pytest.mark.slow
+def test_further_run_without_threads_begins_again(stand_in: Callable[..., Path], folder: Path) -> None:
+    """A run that ended in a file, for lack of threads, leaves nothing for the next run, which has one thread."""
+    body = r"""
+        begin = '{"type":"begin","data":{"path":{"text":"./%s"}}}\n'
+        stats = '"stats":{"matched_lines":1,"matches":1}'
+        if "--stats" in sys.argv:
+            sys.stdout.write("\n1 matches\n1 matched lines\n1 files contained matches\n1 files searched\n")
+        elif "--json" not in sys.argv:
+            sys.stdout.write("./a\0" + "1\n")
+        elif "--threads=1" not in sys.argv:
+            sys.stdout.write(begin % "z")
+            sys.stderr.write("failed to spawn thread: Os { code: 11 }\n")
+            sys.exit(101)
+        else:
+            sys.stdout.write(begin % "a" + '{"type":"end","data":{"binary_offset":9,%s}}\n' % stats)
+            sys.stdout.write('{"type":"summary","data":{%s}}\n' % stats)
+    """
+    assert numbers(sync.count("x", cwd=folder, rg=stand_in(body))) == {"a": 1}
+
+
 PATTERNS = ("a", "b", r"a\sb", "d", r"c+\n", "^d", "nope", r"a\s")
 LINES = (b"aa b\n", b"b b\n", b"b\n", b"a\n", b"cccccccccc\n", b"d\n", b"dddddddddddddd\n")
 

@@ -142,7 +142,9 @@ class Exact(Tally):
         if self._step == "count" and (found := _STATS.search(self._rest)):
             self._missing = int(found[1]) - len(self._counted)
             self._rest = b""
-        return super().close() if self._missing <= 0 or self._step == "json" else b""
+        rest = super().close() if self._missing <= 0 or self._step == "json" else b""
+        self._rest, self._in_file, self._dropping = b"", False, False  # the same run may come again, with one thread
+        return rest
 
     def exit(self, end: Exit) -> Exit:
         """Convert the exit of the last run to one exit for all runs; an earlier run that has ended has no errors."""
@@ -160,7 +162,6 @@ class Exact(Tally):
         """Return the run that comes after a run of `part`, or `None` if the counts are complete or rg failed."""
         if self._missing <= 0 or self._step == "json" or not end.ended:
             return None
-        self._rest = b""
         if self._step == "count":
             self._step = "list"
             return replace(part, query=self._listing)
