@@ -156,10 +156,11 @@ async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
     combined = set[str].union if first.matching else set[str].intersection
     left = combined(*(set(listing.every()) for listing in listings))
     request = replace(request, query=replace(request.query, must_exist=False))  # a file may vanish between two searches
+    binary = await _binary(within, request.query, left) if others else set[str]()
     for condition in others:
         found: set[str] = set()
         for one in request.alone(condition) if left else ():
-            found |= await _matching(within, request, one, left)
+            found |= await _matching(within, request, one, left, binary)
         left = left & found if condition.matching else left - found
     return sorted(map(unmarked, left), key=lambda path: path_order(os.fsencode(path)))
 
@@ -171,19 +172,33 @@ def _first_step(request: MatchingRequest, condition: _Condition) -> Step[Listing
     return Step(query, lambda: ListingCollector[str](decoder()), None)
 
 
-async def _matching(run: Runner, request: MatchingRequest, condition: _Condition, left: set[str]) -> set[str]:
-    """Return the files of `left` in which at least one pattern of the condition matches."""
-    whole, paths, named = request.query, sorted(left), frozenset(request.query.paths)
-    if whole.place is not None or whole.on is not None:  # the files that are left cannot be named there
+async def _matching(
+    run: Runner, request: MatchingRequest, condition: _Condition, left: set[str], binary: set[str]
+) -> set[str]:
+    """Return the files of `left` in which at least one pattern of the condition matches; see `_binary()`."""
+    whole, paths = request.query, sorted(left)
+    if not _can_name_files(whole):
         step = _first_step(request, replace(condition, matching=True))
         return set((await run.collect(step)).every())
-    binary = await run.call(lambda: {path for path in paths if path not in named and _has_nul(whole.cwd, path)})
     plain = tuple(path for path in paths if path not in binary)
-    candidates = Candidates(len(paths), plain, tuple(sorted(binary)), (), None, whole.follows)
+    candidates = Candidates(len(paths), plain, tuple(sorted(binary & left)), (), None, whole.follows)
     query = replace(whole, patterns=condition.patterns, mode="files-with-matches", place=candidates)
     decoder = partial(listing_decoder, counts=query.counts)
     step = Step(query, lambda: ListingCollector[str](decoder()), None)
     return set((await run.collect(step)).every()) & left
+
+
+def _can_name_files(query: Query) -> bool:
+    """Return True if a search can name the files that are left in its paths; False in a place or on a host."""
+    return query.place is None and query.on is None
+
+
+async def _binary(run: Runner, query: Query, left: set[str]) -> set[str]:
+    """Return the files with a NUL byte that the caller did not name; an empty set if no search names files."""
+    named = frozenset(query.paths)
+    if not _can_name_files(query):
+        return set()
+    return await run.call(lambda: {path for path in left - named if _has_nul(query.cwd, path)})
 
 
 def _has_nul(cwd: str, path: str) -> bool:
