@@ -104,6 +104,16 @@ def test_rules_that_are_searched_alone_overlap_the_others(plant: Plant) -> None:
     assert [hit[:2] for hit in scanned(rules, folder, overlaps=True)] == [("lines", "a"), ("two", "a"), ("two", "b")]
 
 
+@pytest.mark.parametrize("multiline", [False, True])
+@pytest.mark.parametrize("null_data", [False, True])
+def test_rule_that_is_searched_alone_has_its_groups(plant: Plant, multiline: bool, null_data: bool) -> None:
+    """Between groups that may have a newline, rg writes a random text, which must be known where they are read."""
+    folder = plant({"a": "one\ntwo\n"})
+    rule = Rule(id="lines", pattern=r"(o)(n)(?P<last>e)", multiline=multiline)
+    (hit,) = sync.scan([rule], cwd=folder, null_data=null_data)
+    assert (hit.captures[0].groups, hit.captures[0].named) == (("o", "n", "e"), {"last": "e"})
+
+
 @pytest.mark.parametrize(
     ("rules", "options"),
     [

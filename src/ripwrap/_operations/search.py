@@ -1,6 +1,6 @@
 """Search and stream the matches, or all messages of rg."""
 
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
@@ -169,24 +169,23 @@ def captures_request(
     for name in ("invert_match", "replace"):
         if options.get(name) not in (None, False):
             raise combination_error(name, Hint("captures", True))
-    query, answer = capturing_search(operation, patterns, cwd, paths, limit, options)
-    return StreamRequest(query, answer)
+    groups = read_groups(patterns, options)
+    query = capturing_query(operation, patterns, groups, cwd, paths, options)
+    return StreamRequest(query, partial(CaptureAnswer, check_limit(limit), groups))
 
 
-def capturing_search(
+def capturing_query(
     operation: str,
     patterns: Sequence[str],
+    groups: "Groups | None",
     cwd: StrPath,
     paths: StrPath | Iterable[StrPath],
-    limit: int | None,
     options: SearchOptions,
-) -> tuple[Query, Callable[[], "CaptureAnswer"]]:
-    """Return the query with which rg writes the groups of each match, and a function that makes a `CaptureAnswer`."""
-    groups = read_groups(patterns, options)
+) -> Query:
+    """Return the query with which rg writes the groups of each match, for `with_groups()` with the same groups."""
     known = patterns if groups is None else [groups.pattern]
     replacement = "$0" if groups is None else groups.replacement
-    query = placed_search(operation, known, cwd, paths, options, captures=replacement)
-    return query, partial(CaptureAnswer, check_limit(limit), groups)
+    return placed_search(operation, known, cwd, paths, options, captures=replacement)
 
 
 def read_groups(patterns: Sequence[str], options: SearchOptions) -> "Groups | None":

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Protocol, TypeV
 
 from pydantic import BaseModel
 
-from ripwrap._operations.search import MatchAnswer, SearchAnswer, capturing_search
+from ripwrap._operations.search import CaptureAnswer, MatchAnswer, SearchAnswer, capturing_query
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.decoder import MODELS, Record
 from ripwrap._ripgrep.exit_status import Exit
@@ -214,10 +214,8 @@ class LineSearch:
 
     async def _search(self, run: Runner, rule: CompiledRule) -> list[CapturedMatch]:
         """Return the matches of a rule in the temporary file."""
-        query, answer = capturing_search(
-            "scan()", [rule.rule.pattern], self._directory, self._path, None, self._options
-        )
-        step = Step(for_scan(query), lambda: Collected(answer(), self._timeout), self._left())
+        query = capturing_query("scan()", [rule.rule.pattern], rule.groups, self._directory, self._path, self._options)
+        step = Step(for_scan(query), lambda: Collected(CaptureAnswer(None, rule.groups), self._timeout), self._left())
         try:
             return cast("list[CapturedMatch]", (await run.collect(step)).matches)
         except PatternError as error:

@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any, cast
 
 from ripwrap._operations.files import files_request
-from ripwrap._operations.search import capturing_search, read_groups, with_groups
+from ripwrap._operations.search import capturing_query, with_groups
 from ripwrap._operations.streaming import StreamRequest
-from ripwrap._ripgrep.groups import Groups
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._scan.keywords import KeywordSearch
 from ripwrap._scan.scan_lines import (
@@ -71,7 +70,6 @@ class Scanning:
         self.passes = deque(plan_passes(compile_rules(texts_of, request.options), request.options))
         self._search = LineSearch(request, directory, timeout, self.left)
         self._keywords = KeywordSearch(request, timeout, self.left)
-        self._groups: Groups | None = None  # groups of the rule that is searched alone
         self._lines: list[FoundLine] = []
         self._size = 0
         self._held: list[FoundText] = []  # texts that are held back, because texts of later runs may overlap them
@@ -111,10 +109,9 @@ class Scanning:
         """Return the request of the next run of rg, which is the first of `passes`."""
         part, request = self.passes[0], self._request
         if part.alone:
-            (rule,) = (one.rule for one in part.rules)
-            options: SearchOptions = {**request.options, "multiline": True} if rule.multiline else request.options
-            query, _ = capturing_search("scan()", [rule.pattern], request.cwd, request.paths, None, options)
-            self._groups = read_groups([rule.pattern], options)
+            (one,) = part.rules
+            options: SearchOptions = {**request.options, "multiline": True} if one.rule.multiline else request.options
+            query = capturing_query("scan()", [one.rule.pattern], one.groups, request.cwd, request.paths, options)
             return StreamRequest(for_scan(query), partial(LineAnswer, None))
         patterns, file = part.patterns(), None
         if sum(map(len, patterns)) > _LONG_PATTERNS:
@@ -156,8 +153,8 @@ class Scanning:
         lines, self._lines, self._size = self._lines, [], 0
         part = self.passes[0]
         if part.alone:
-            name = part.rules[0].rule.id
-            hits = [hit for line in lines for hit in texts(with_groups(line.match, self._groups), name, line)]
+            (one,) = part.rules
+            hits = [hit for line in lines for hit in texts(with_groups(line.match, one.groups), one.rule.id, line)]
         else:
             hits = await self._search.search(run, lines, part.rules) if lines else []
         if hits and any(one.rule.filters for one in part.rules):
