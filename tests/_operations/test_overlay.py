@@ -197,6 +197,11 @@ class TestOverlay:
             assert paths(paths="made", type="py", hidden=False) == ["made/a.py"]
             assert paths(paths=["made", "made/b.c"], max_depth=1) == ["made/a.py", "made/b.c", "made/b.c"]
 
+    @pytest.mark.parametrize("follow", [False, True])
+    def test_new_directory_may_be_inside_of_another_new_one(self, here: Path, follow: bool) -> None:
+        with ripwrap.overlay({"made/deep/a.py": "needle"}):
+            assert paths(paths="made/deep", follow=follow) == ["made/deep/a.py"]
+
     def test_missing_path_is_an_error_beside_one_that_only_the_overlay_has(self, here: Path) -> None:
         with ripwrap.overlay({"new.py": "needle\n"}):
             assert [error.path for error in sync.grep("needle", paths=["new.py", "gone"]).errors] == ["gone"]

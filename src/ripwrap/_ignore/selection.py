@@ -128,9 +128,11 @@ class Selection:
         if no_parents:
             stack = stack.without_levels()
         device = info.st_dev if info and self._given("one_file_system") else None
-        # A link to a directory that holds the searched one is not entered (`ripwrap._ripgrep.upward`).
-        holders = [os.stat(parent) for parent in (*_parents(real), *_parents(os.path.join(self.cwd, "")))]
-        above = tuple((one.st_dev, one.st_ino) for one in (info, *holders)) if info and self.follow else ()
+        above: tuple[tuple[int, int], ...] = ()
+        if info and self.follow:
+            # A link to a directory that holds the searched one is not entered (`ripwrap._ripgrep.upward`).
+            holders = map(os.stat, (*_parents(real), *_parents(os.path.join(self.cwd, ""))))
+            above = tuple((one.st_dev, one.st_ino) for one in (info, *holders))
         return Folder(path, real, 0, stack.entered(self._inside, real), device, above)
 
     def enter(self, folder: Folder, name: str, names: Container[str] = IGNORE_NAMES) -> Folder:
@@ -233,7 +235,7 @@ class Selection:
         if self._max_depth is not None and depth + is_folder > self._max_depth:
             return False
         name, text = path.rpartition("/")[2], byte_text(raw_bytes(path))
-        hidden = lambda: name.startswith(".")  # noqa: E731 - as short as a function
+        hidden = partial(name.startswith, ".")
         return self._by_names(name, text, None, hidden, is_folder=is_folder, chosen=chosen) is None
 
     def chosen_by(self, path: str) -> frozenset[CauseKind] | None:
