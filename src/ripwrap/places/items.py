@@ -98,7 +98,7 @@ class ItemPlace:
                 check = lambda end: end.check(summary=end.wrote)  # noqa: E731 - as short as a function
             await _output(run, nothing, seconds, check)
             types = decode_types(await _output(run, nothing.types(), seconds, Exit.check_listing))
-        from ripwrap._ignore.selection import NameSelection  # imported late, because it imports pathspec
+        from ripwrap._ignore.names import NameSelection  # imported late, because it imports pathspec
 
         by_name = {name: value for name, value in query.options.items() if name in _BY_NAME}
         selected, allows = NameSelection(by_name, types, self.roots).selects, self.allows
