@@ -18,6 +18,7 @@ from pydantic import ValidationError
 import ripwrap
 from ripwrap import Coverage, FileOptions, GlobError, Hint, Reason, UnknownTypeError, sync
 from ripwrap._ripgrep.command import files_query, render
+from ripwrap._ripgrep.upward import without_upward_links
 from ripwrap.binary import RgBinary
 from ripwrap.errors import HintedText
 from support import rgs
@@ -81,13 +82,15 @@ class Log:
 
     @classmethod
     def of(cls, rg: RgBinary, root: Path, options: FileOptions, paths: tuple[str, ...] = ()) -> "Log":
-        argv = [rg.path, "--debug", *render(files_query(root, paths, options))]
+        argv = [rg.path, "--debug", *render(without_upward_links(files_query(root, paths, options)))]
         done = subprocess.run(argv, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         stderr = os.fsdecode(done.stderr)
         found = (_LOGGED.search(line) for line in stderr.split("\n") if "DEBUG|" in line)
+        ignored = {one[1].removeprefix("./"): logged(one[2]) for one in found if one}
         return cls(
             frozenset(os.fsdecode(path).removeprefix("./") for path in done.stdout.split(b"\0")[:-1]),
-            {one[1].removeprefix("./"): logged(one[2]) for one in found if one},
+            # Only a link that leads up has such a glob. ripwrap names it as a loop, of which rg logs nothing.
+            {path: one for path, one in ignored.items() if not (one.glob or "").startswith("!/")},
             "\n".join(line for line in stderr.split("\n") if "DEBUG|" not in line),
         )
 
@@ -99,7 +102,10 @@ class Log:
 
 
 def plain_walk(root: Path, *, follow: bool) -> Iterator[str]:
-    """Yield every entry that is no directory; with `follow`, links to directories are directories, except in loops."""
+    """Yield every entry that is no directory; with `follow`, links to directories are directories, unless they lead up.
+
+    A link leads up to a directory above it, also above `root`.
+    """
 
     def below(folder: Path, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
         for name in os.listdir(folder):
@@ -114,8 +120,8 @@ def plain_walk(root: Path, *, follow: bool) -> Iterator[str]:
             else:
                 yield str(path.relative_to(root))
 
-    top = root.stat()
-    yield from below(root, ((top.st_dev, top.st_ino),))
+    above = [folder.stat() for folder in (root, *root.resolve().parents)]
+    yield from below(root, tuple((one.st_dev, one.st_ino) for one in above))
 
 
 def total(coverage: Coverage) -> int:
