@@ -117,11 +117,11 @@ def placed(
     """
     if not history.asked():
         return place.of(paths, options)
-    refuse_together("history", {"where": STDIN in paths, "on": place.on})
     from ripwrap.places.where import History  # late: few searches need it
 
-    where = History("HEAD" if place.rev is None else place.rev, history.since, place.repository)
-    return paths, {**options, "where": where, **replace(place, rev=None, repository=None).options()}
+    inside = PlaceFlags(inside=place.inside)
+    where = History(**history_options(replace(place, inside=""), history, paths))
+    return paths, {**options, "where": where, **inside.options()}
 
 
 def refuse_together(what: str, others: Mapping[str, object]) -> None:
