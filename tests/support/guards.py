@@ -763,14 +763,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "the changes of a history that are held are limited",
-        "sources/git.py",
+        "sources/git_history.py",
         "                self._budget.check(known.waiting)\n",
         "",
         "sources/test_history.py::test_versions_that_wait_have_a_limit",
     ),
     Guard(
         "the parents of a commit are limited",
-        "sources/git.py",
+        "sources/git_history.py",
         '                if not line.endswith(b"\\n"):',
         "                if False:",
         "sources/test_history.py::test_commit_with_very_many_parents_is_an_error",

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from ripwrap._ripgrep.query import Query
 from ripwrap.options import Directories
 from ripwrap.sources.dates import check_date
-from ripwrap.sources.git import HistorySource, RevisionSource, check_revision, size_limit
+from ripwrap.sources.git import RevisionSource, check_revision, size_limit
+from ripwrap.sources.git_history import HistorySource
 
 
 def revision_source(

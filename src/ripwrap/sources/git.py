@@ -1,4 +1,4 @@
-"""Read files out of git without a checkout: the files of a revision, or all versions of files in a history.
+"""Read files out of git without a checkout: the files of a revision. `git_history` reads all versions of files.
 
 A revision is never read as an option, and each path in git's output ends with a NUL. A repository may be a bomb: a few
 kilobytes can expand to millions of paths, or to a blob of many gigabytes. So the sizes of blobs are asked for before
@@ -9,7 +9,6 @@ import errno
 import heapq
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 from typing import TypeVar, cast
@@ -17,13 +16,12 @@ from typing import TypeVar, cast
 from ripwrap._subprocess import open_temporary_file
 from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, HintedText, SearchError
-from ripwrap.models import Commit, PathError, PathErrorKind
+from ripwrap.models import PathError, PathErrorKind
 from ripwrap.options import Directories, SearchOptions, StrPath
-from ripwrap.sources.base import Item, NamedItem, NamedSource, Source
-from ripwrap.sources.dates import read_date, readable_date
+from ripwrap.sources.base import Item, NamedSource, Source
 from ripwrap.sources.git_paths import holds, missing_path_error, relative_path
 from ripwrap.sources.git_process import MAX_RECORD_BYTES, Git, GitOutput, read_object
-from ripwrap.sources.lifetimes import REGULAR, Diffs, Lifetimes
+from ripwrap.sources.lifetimes import REGULAR
 from ripwrap.sources.repository import real_directories
 
 T = TypeVar("T")
@@ -55,24 +53,10 @@ _OTHER_TYPE = "but the object dereferences to"
 _FIELDS = 3
 """Number of fields in the head of an object in the output of `git cat-file`; a missing object has two."""
 
-_LONG_NAME = f"its path is longer than {MAX_RECORD_BYTES} bytes"
-_COMMIT = b"\x01"
-"""First byte of a commit in the log; the fields of the commit follow, each ended by a NUL."""
-
-_PLAIN_DIFF = (
-    *("--always", "-r", "--root", "--raw", "-z", "--no-renames", "--no-abbrev", "--relative"),
-    *("--no-ext-diff", "--no-color"),
-)
-"""Options of `git diff-tree`. With `--always`, it prints the id of the commit also if nothing was changed."""
-
-_PLAIN_LOG = (
-    "--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00",
-    *("--no-show-signature", "--no-color", "--no-notes", "--no-mailmap", "--no-follow", "--encoding=UTF-8"),
-)
-"""Options of `git log`, which override the user's configuration. For example, `log.showSignature` would start gpg."""
+LONG_NAME = f"its path is longer than {MAX_RECORD_BYTES} bytes"
 
 
-class _Budget:
+class Budget:
     """Counter of what is kept of git's output; it raises an error at the maximum."""
 
     def __init__(self, what: str, *arguments: str) -> None:
@@ -127,8 +111,8 @@ def size_limit(options: SearchOptions) -> int | None:
     return int(number) << 10 * (" KMG".index(value[-1]) if value != number else 0) if number.isdecimal() else None
 
 
-class _GitSource(Source):
-    """Base class of sources that read files out of git."""
+class GitSource(Source):
+    """Base class of sources that read files out of git: of a revision, or of a history."""
 
     def __init__(
         self,
@@ -200,7 +184,7 @@ class _GitSource(Source):
         Raises:
             SearchError: There are more than `MAX_ENTRIES` files.
         """
-        budget = _Budget("file", "paths")
+        budget = Budget("file", "paths")
         selected = () if os.curdir in paths else paths
         with self._git.lines("ls-tree", "-r", "-z", "--", tree, *selected) as output:
             for record in output.records():
@@ -208,7 +192,7 @@ class _GitSource(Source):
                 about, _, path = record.partition(b"\t")
                 mode, _, oid = about.decode().split(" ")
                 if len(path) > MAX_RECORD_BYTES:
-                    self._fail(f"{os.fsdecode(path[:100])}…", _LONG_NAME)
+                    self._fail(f"{os.fsdecode(path[:100])}…", LONG_NAME)
                 else:
                     yield mode, oid, path
 
@@ -299,7 +283,7 @@ class _GitSource(Source):
             self.errors.append(PathError(path=None, kind="other", message=said))
 
 
-class RevisionSource(_GitSource, NamedSource):
+class RevisionSource(GitSource, NamedSource):
     """Source of the regular files that a revision has below a directory, in path order.
 
     Links are left out. Submodules and missing objects become errors, and so do files larger than `MAX_BLOB_BYTES`.
@@ -349,7 +333,7 @@ class RevisionSource(_GitSource, NamedSource):
         """Yield the path and the id of each selected file, in path order."""
         tree = self._open(self._kind)
         sorted_parts: list[list[bytes]] = [[]]
-        budget = _Budget("file", "paths")
+        budget = Budget("file", "paths")
         unseen, is_empty = set(self.roots), True
         for mode, oid, path in self._tree(tree, self.roots):
             name = os.fsdecode(path)
@@ -403,206 +387,3 @@ class RevisionSource(_GitSource, NamedSource):
             raise missing_path_error(self._rev, missing)
         for path in missing:
             self._fail(path, f"no such path in {self._rev}", "missing")
-
-
-@dataclass(slots=True)
-class Blob:
-    """Version of a file in a history.
-
-    Attributes:
-        oid: Id of the version (a blob of git).
-        first: Oldest commit that introduced the version.
-        paths: Paths that had the version, the newest first.
-        last: Newest commit that had the version, in the order of `git log --date-order`, in which no commit comes
-            before its children.
-    """
-
-    oid: str
-    first: Commit
-    paths: dict[str, None]
-    last: Commit
-
-
-class BlobName(NamedItem):
-    """Name of an item in a history: a path of a version of a file, the newest that the search selects.
-
-    Attributes:
-        blob: Version of the file.
-    """
-
-    blob: Blob
-
-    @classmethod
-    def of(cls, path: str, blob: Blob) -> "BlobName":
-        """Return the name with this path and this version."""
-        name = cls(path)
-        name.blob = blob
-        return name
-
-    def fields(self, text: Callable[[str], object]) -> Mapping[str, object]:
-        """Return the commits and paths of the version."""
-        return {
-            "blob": self.blob.oid,
-            "paths": [text(one) for one in self.blob.paths],
-            "first": self.blob.first.model_dump(mode="json"),
-            "last": self.blob.last.model_dump(mode="json"),
-        }
-
-
-class HistorySource(_GitSource, NamedSource):
-    """Source of all versions of files in a git history; each version is yielded once, the newest first."""
-
-    def __init__(
-        self,
-        cwd: str,
-        rev: str,
-        since: str | None,
-        paths: Sequence[StrPath] = (),
-        *,
-        repositories: Directories | None = None,
-        max_filesize: int | None = None,
-        must_exist: bool = False,
-    ) -> None:
-        """Choose the commits; git runs when they are read.
-
-        Args:
-            cwd: Directory in a repository; paths are relative to this directory, and only files in it are read.
-            rev: Newest commit.
-            since: Date that git can read; older commits are not read. `None` reads all commits.
-            paths: Files and directories; empty is all.
-            repositories: As in `RevisionSource`.
-            max_filesize: As in `RevisionSource`.
-            must_exist: True to raise an error if one of the paths never existed, and not only if all never did. With
-                `since`, there is no such error.
-        """
-        super().__init__(cwd, rev, paths, repositories, max_filesize)
-        self._since = since
-        self._must_exist = must_exist
-        self._commits: dict[str, Commit] = {}
-        self._budget = _Budget("commit, path or version", "paths", "since")
-        self._unseen = set(self.roots)  # paths that no commit so far has changed
-
-    def __iter__(self) -> Iterator[Item]:
-        return self._read((name, name.blob.oid) for name in self.names())
-
-    def names(self) -> Iterator[BlobName]:
-        """Yield a name of each selected version."""
-        for blob in self._blobs(self._open("commit")).values():
-            name = next(filter(self.selects, blob.paths), None)
-            if name is not None:
-                yield BlobName.of(name, blob)
-
-    def _blobs(self, tip: str) -> Mapping[str, Blob]:
-        """Return the versions of files, the newest first, as a map from the id of each version to the version."""
-        since = () if self._since is None else (f"--since={readable_date(self._git, self._since)}",)
-        paths: dict[str, dict[str, None]] = {}
-        known = Lifetimes(tip, (oid for mode, oid, _ in self._tree(tip, self.roots) if mode.startswith(REGULAR)))
-        with open_temporary_file() as commits, open_temporary_file() as edges:
-            for commit, parents in self._walk(tip, *since):
-                commits.write(b" ".join((commit, *parents)) + b"\n")
-                edges.writelines(b"%b %b\n" % (commit, parent) for parent in parents or [b""])
-            commits.seek(0)
-            edges.seek(0)
-            with self._git.lines("diff-tree", "--stdin", *_PLAIN_DIFF, "--", *self.roots, stdin=edges) as output:
-                found = self._follow(Diffs(output.records()), commits, known, paths)
-        if self._since is None:
-            if not found:
-                self._check_cwd(tip)
-            if self._unseen and (self._must_exist or not found):
-                raise missing_path_error(self._rev, [root for root in self.roots if root in self._unseen])
-        self._read_commits({oid for version in paths for oid in (known.first[version], known.last[version])})
-        return {
-            version: Blob(version, self._known(known.first[version]), names, self._known(known.last[version]))
-            for version, names in paths.items()
-        }
-
-    def _walk(self, tip: str, *since: str) -> Iterator[tuple[bytes, Sequence[bytes]]]:
-        """Yield the commits with their parents, the newest first, and no commit before one of its children.
-
-        Raises:
-            SearchError: A commit has more than 1,500 parents.
-        """
-        with self._git.lines("rev-list", "--date-order", "--parents", *since, tip, "--") as output:
-            while line := output.stdout.readline(MAX_RECORD_BYTES):
-                if not line.endswith(b"\n"):
-                    raise SearchError("a commit of the git repository has more than 1500 parents; pass another rev")
-                commit, *parents = line.split()
-                yield commit, [*dict.fromkeys(parents)]
-
-    def _follow(
-        self, diffs: Diffs, commits: Iterable[bytes], known: Lifetimes, paths: dict[str, dict[str, None]]
-    ) -> bool:
-        """Take the changes of all commits, and return True if there are any.
-
-        Args:
-            diffs: Changes from each parent of each commit.
-            commits: Lines with the ids of a commit and its parents, the newest commit first.
-            known: First and last commits of the versions, which are added.
-            paths: Paths of the versions, by their ids, which are added.
-        """
-        found = False
-        for line in commits:
-            commit, *parents = line.decode().split()
-            known.reach(commit)
-            introduced: dict[tuple[str, bytes], None] | None = None
-            budget = _Budget("change", "paths", "since")
-            for parent in parents or [""]:
-                added: dict[tuple[str, bytes], None] = {}
-                for old, new, path in diffs.changes(commit):
-                    found = True
-                    self._unseen -= {root for root in self._unseen if holds(root, os.fsdecode(path))}
-                    if len(path) > MAX_RECORD_BYTES:
-                        self._fail(f"{os.fsdecode(path[:100])}…", _LONG_NAME)
-                        continue
-                    if old:
-                        known.remove(old, parent)
-                    if new:
-                        known.add(new, commit)
-                        if introduced is None or (new, path) in introduced:
-                            budget.take(len(path))
-                            added[new, path] = None
-                self._budget.check(known.waiting)
-                introduced = added
-            for version, path in introduced or ():
-                known.introduce(version, commit)
-                self._add(paths.setdefault(version, {}), path)
-        return found
-
-    def _add(self, paths: dict[str, None], path: bytes) -> None:
-        """Add a path to those of a version."""
-        name = os.fsdecode(path)
-        if name not in paths:
-            self._budget.take(len(path))
-            paths[name] = None
-
-    def _known(self, commit: str) -> Commit:
-        if commit not in self._commits:
-            raise SearchError(f"git could not read the commit {commit}")
-        return self._commits[commit]
-
-    def _commit(self, fields: tuple[bytes, ...]) -> Commit:
-        """Return the commit with these fields in the log."""
-        oid, _, author, date, subject = (field.decode("utf-8", "replace") for field in fields)
-        if oid not in self._commits:
-            self._budget.take(len(author) + len(subject))
-            self._commits[oid] = Commit(id=oid, author=author, date=read_date(date), subject=subject)
-        return self._commits[oid]
-
-    def _read_commits(self, oids: Iterable[str]) -> None:
-        """Read the commits with these ids, and store them."""
-        with open_temporary_file() as ids:
-            ids.write("".join(f"{oid}\n" for oid in oids).encode())
-            if not ids.tell():
-                return
-            ids.seek(0)
-            with self._git.lines("log", "--no-walk=unsorted", "--stdin", "-z", *_PLAIN_LOG, stdin=ids) as output:
-                records = output.records()
-                for record in records:
-                    if (text := record.lstrip(b"\n")).startswith(_COMMIT):
-                        self._commit(_fields(text, records))
-
-
-def _fields(first: bytes, records: Iterator[bytes]) -> tuple[bytes, ...]:
-    """Return the fields of the commit whose first record in the log is `first`; long fields are cut."""
-    fields = (first[len(_COMMIT) :], *(next(records, b"") for _ in range(4)))
-    return tuple(field[:MAX_RECORD_BYTES] for field in fields)
