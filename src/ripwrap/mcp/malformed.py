@@ -6,9 +6,9 @@ answer can have the id of the request.
 """
 
 import json
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
+from anyio.abc import ObjectReceiveStream
 from mcp import types
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from ripwrap._text import shown
 _MAX_REASON_CHARS = 300
 
 
-class AnsweringStream:
+class AnsweringStream(ObjectReceiveStream[SessionMessage]):
     """Stream of the messages of a client. It answers a malformed message itself, and yields only the others."""
 
     def __init__(self, read: Any, write: Any) -> None:
@@ -31,33 +31,19 @@ class AnsweringStream:
         """Context of the sender of the last message, which the SDK reads."""
         return self._read.last_context
 
-    async def __anext__(self) -> SessionMessage:
+    async def receive(self) -> SessionMessage:
+        """Return the next message that is well-formed."""
         while True:
-            item = await self._read.__anext__()
+            item = await self._read.receive()
             if not isinstance(item, Exception):
                 return cast("SessionMessage", item)
             answer = answer_to(item)
             if answer is not None:
                 await self._write.send(SessionMessage(answer))
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def receive(self) -> SessionMessage:
-        """Return the next message that is well-formed."""
-        return await self.__anext__()
-
     async def aclose(self) -> None:
         """Close the stream."""
         await self._read.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 def answer_to(error: Exception) -> types.JSONRPCError | None:
