@@ -63,7 +63,7 @@ class FileNames:
 
     def weight(self, path: str) -> float:
         """Return the weight of the file in the score if the query has its name; otherwise 0."""
-        if not _any_of(self.pieces).search(path):  # most paths
+        if not self or not _any_of(self.pieces).search(path):  # most paths
             return 0.0
         path = to_nfc(path).replace("\\", "/")
         name = path.rpartition("/")[2]
