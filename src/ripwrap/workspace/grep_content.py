@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, cast
@@ -17,41 +17,31 @@ from ripwrap._operations.explain import Probe
 from ripwrap._operations.grep import counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._overlay import active_overlay
-from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder, too_long_text
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Mode, Query
-from ripwrap._ripgrep.spans import spans_lines
 from ripwrap._text import as_utf8, in_seconds, nothing_found, plural
 from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, RipwrapError, SearchError, spell_error
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
-from ripwrap.places.candidates import Candidates
 from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import spell_as_argument
 from ripwrap.workspace.budget import MAX_REACHABLE, Page, fit_to_budget, shortened
 from ripwrap.workspace.collector import RoundRobinMatchCollector
+from ripwrap.workspace.content_call import ContentCall
 from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
 from ripwrap.workspace.literal_names import names_on_disk, resolve_names
 from ripwrap.workspace.notes import escape_note, listed, notes_of
 from ripwrap.workspace.read_file import Deadline
-from ripwrap.workspace.redact import Redactor
 from ripwrap.workspace.results import FileHits, shown_start
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
-    FileFilter,
-    PathFilter,
-    ReportProgress,
-    Scope,
-    Settings,
     denied_glob_notes,
     file_filter,
     half,
     open_scope,
-    pattern_options,
     rules_file,
     visible_paths,
 )
@@ -61,7 +51,6 @@ from ripwrap.workspace.unsearched import unsearched_notes
 
 if TYPE_CHECKING:
     from ripwrap.workspace.expansion import SourceFile
-    from ripwrap.workspace.grep_items import ItemSearch
     from ripwrap.workspace.index_tools import Indexes
 
 # Modules for arguments that are seldom given (`rev`, `inside`, `sections`, `expand`) are imported where they are used.
@@ -83,113 +72,6 @@ LITERAL_SECONDS = 5.0
 
 _PCRE2 = Hint("pcre2", True)
 _WITHOUT_CONTEXT = {"context_lines": 0, "before_context": 0, "after_context": 0}
-
-
-@dataclass(frozen=True, slots=True)
-class ContentCall:
-    """One call of `grep_content`.
-
-    Attributes:
-        settings: Settings of the workspace.
-        arguments: Arguments of the tool.
-        scope: Files and directories to search, and the options of rg that are the same for all tools.
-        files: Options of rg for the names or types of files that the caller asks for.
-        allowed: Filter for the paths that rg prints; `None` allows all paths.
-        incomplete: True if `allowed` lacks paths, because their listing reached the time limit.
-        progress: Function that is called with the number of matches so far.
-        pcre2: True if the pattern needs PCRE2.
-        candidates: Files of an index that may have a match; `None` if all files are searched.
-        items: Search in a revision, or inside of files; `None` if only files on the disk are searched.
-        notes: Sentences to add to the answer, for example that the index could not be used.
-    """
-
-    settings: Settings
-    arguments: GrepContentArguments
-    scope: Scope
-    files: FileFilter
-    allowed: PathFilter | None
-    incomplete: bool
-    progress: ReportProgress | None
-    pcre2: bool = False
-    candidates: Candidates | None = None
-    items: "ItemSearch | None" = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def options(self) -> SearchOptions:
-        """Options of rg that follow from the arguments of the call; the options in `scope` are not included."""
-        arguments = self.arguments
-        options: dict[str, object] = {
-            **self.files.options,
-            "hidden": arguments.include_hidden,
-            "no_ignore": arguments.include_ignored,
-            "before_context": max(arguments.context_lines, arguments.before_context),
-            "after_context": max(arguments.context_lines, arguments.after_context),
-            **pattern_options(arguments),
-        }
-        if self.pcre2:
-            options["pcre2"] = True
-        return cast("SearchOptions", options)
-
-    def ended_after(self, *, timed_out: bool) -> float | None:
-        """Return the time limit in seconds if the search, or the listing before it, was stopped at that limit.
-
-        Otherwise, return `None`.
-        """
-        return self.scope.timeout if timed_out or self.incomplete else None
-
-    def query(self, options: Mapping[str, object], mode: Mode = "json") -> Query:
-        """Return the query that searches for the pattern in the files and directories of the call.
-
-        The query has the options of `scope`, e.g. about links and ignore files, and the given `options`, which take
-        precedence.
-        """
-        merged: dict[str, object] = {**self.scope.options}
-        if options.get("no_ignore"):
-            merged.pop("ignore_file", None)
-        merged.update(options)
-        location = self.scope.location
-        if self.items is not None:
-            return self.items.query(cast("SearchOptions", merged), mode)
-        return search_query(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
-
-    def shown(self, path: str) -> str:
-        """Return the path of a file, or the name of an item, as it appears in the answer."""
-        return self.scope.location.shown(path) if self.items is None else self.items.shown(path)
-
-    def redactor(self, path: str, check: Callable[[], object]) -> Redactor | None:
-        """Return the function that masks secrets in the lines of a file or item; `None` if secrets are shown."""
-        if self.items is not None:
-            return self.items.redactor(path, check)
-        return self.settings.redactor(self.scope.location, path, check)
-
-    def names(self, path: str) -> bool:
-        """Return True if an answer may name a file or item."""
-        if self.items is not None and self.items.is_item(path):
-            return self.items.allows(path)
-        return self.scope.location.has(path) and (self.allowed is None or self.allowed(path))
-
-    def first_query(self, options: SearchOptions, mode: Mode = "json") -> Query:
-        """Return the query that searches with `options`, in the candidates of the index if there are any."""
-        query = self.query(options, mode)
-        return query if self.candidates is None else replace(query, place=self.candidates)
-
-    def first_step(self, page_request: PageRequest) -> Step[RoundRobinMatchCollector]:
-        """Return the step that searches for the matches, with the options of the call."""
-        query = self.first_query(self.options)
-        known = (page_request, self.allowed, self.progress)
-        return Step(query, partial(RoundRobinMatchCollector, *known, joined=spans_lines(query)), self.scope.timeout)
-
-    def step(
-        self, options: SearchOptions, page_request: PageRequest, timeout: float | None
-    ) -> Step[RoundRobinMatchCollector]:
-        """Return a run of rg that searches all files with `options`, for example to find out why nothing was found."""
-        own = self.options
-        same = all(options.get(name) == own.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
-        allowed = self.allowed if same else self.scope.allowed
-        return Step(
-            self.query(options), partial(RoundRobinMatchCollector, page_request, allowed, self.progress), timeout
-        )
 
 
 async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments) -> GrepContentResult:
