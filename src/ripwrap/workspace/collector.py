@@ -48,6 +48,6 @@ class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
     def _match(self, record: bytes) -> None:
         before = self.matches
         super()._match(record)
-        if self.matches > before and self._path is not None:
+        if not self._counts_together and self.matches > before and self._path is not None:
             # In a JSON string, the quotes of this text would have backslashes.
             self._hits[os.fsdecode(self._path)] += max(1, record.count(b'},"start":'))
