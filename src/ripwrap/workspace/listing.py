@@ -23,13 +23,7 @@ from ripwrap.workspace.results import ListingEngine
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Scope, Settings, exclude_options, open_scope
 from ripwrap.workspace.tool import ToolCall
-from ripwrap.workspace.tree_collector import (
-    COMMON_FILES,
-    TreeCollector,
-    add_folders,
-    find_denied,
-    walk_tree,
-)
+from ripwrap.workspace.tree_collector import COMMON_FILES, TreeCollector, add_folders, find_denied, walk_tree
 
 MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
