@@ -119,9 +119,8 @@ def test_address_of_a_resource_is_a_path(rg: RgBinary, plant: Plant, tmp_path: P
     tools = sync.Workspace(root, rg=rg, deny="*.pem")
     address = (root / "src/a b.py").as_uri()
     assert "%20" in address
-    for given in (address, f"{address}?start_line=1", address.replace("file:///", "file://localhost/")):
-        if given.startswith("file:///"):
-            assert "  1: x" in tools.read_file(given)
+    for given in (address, f"{address}?start_line=1"):
+        assert "  1: x" in tools.read_file(given)
     assert "  1: x" in tools.grep_content("x", path=(root / "src").as_uri())
     assert "a b.py" in tools.ls((root / "src").as_uri())
     for refused in (
