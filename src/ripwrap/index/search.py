@@ -4,16 +4,16 @@ import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
-from ripwrap._ranking.fts import batches, best_rows, log_remark
+from ripwrap._ranking.fts import best_rows, log_remark
 from ripwrap._ranking.names import names_in
 from ripwrap._ranking.scoring import POOL_SIZE, ChunkCandidate, RankedCandidate, rank_candidates, word_worths
 from ripwrap._ranking.word_query import WordQuery
 from ripwrap.index.file_state import ChunkSpan, IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
-from ripwrap.index.storage.database import DamageError, check, decode_text
+from ripwrap.index.storage.database import DamageError, check, decode_text, select_in
 from ripwrap.index.storage.postings import PostingsReader, WordMatches
 from ripwrap.index.storage.sums import RowChecks, names_of
 from ripwrap.index.storage.tables import View, indexed_file
@@ -153,7 +153,7 @@ def _word_pool(
     known = {row for row, _ in pool}
     defining = locate([row for row in defined if row not in known])
     some = sorted(defining, key=defining.__getitem__)[:POOL_SIZE]
-    blobs = {blob for (blob,) in _select(database, "SELECT DISTINCT blob FROM chunk WHERE id IN ({})", some)}
+    blobs = {blob for (blob,) in select_in(database, "SELECT DISTINCT blob FROM chunk WHERE id IN ({})", some)}
     scores = dict(match.of_blobs(blobs))
     return [*pool, *((row, scores[row]) for row in some if row in scores)]
 
@@ -177,14 +177,14 @@ def _find_named(database: "Connection", view: int, query: WordQuery) -> list[int
 def _named_pool(database: "Connection", match: WordMatches, named: Collection[int]) -> list[tuple[int, float]]:
     """Return the ids and BM25 of the chunks of some contents; BM25 is 0 if a chunk has no word of the query."""
     scores = dict(match.of_blobs(named))
-    first = {row: 0.0 for _, row in _select(database, _SELECT_FIRST, list(named))}
+    first = {row: 0.0 for _, row in select_in(database, _SELECT_FIRST, list(named))}
     return list((first | scores).items())
 
 
 def _find_definitions(database: "Connection", symbols: Collection[str]) -> dict[int, set[str]]:
     """Return the ids of the chunks that define at least one of the symbols, each with the symbols that it defines."""
     found: dict[int, set[str]] = {}
-    for row, name in _select(database, "SELECT chunk, name FROM definition WHERE name IN ({})", list(symbols)):
+    for row, name in select_in(database, "SELECT chunk, name FROM definition WHERE name IN ({})", list(symbols)):
         found.setdefault(row, set()).add(name)
     return found
 
@@ -204,8 +204,8 @@ def _check_names(
     statement = (
         "SELECT DISTINCT blob.id, blob.names FROM chunk JOIN blob ON blob.id = chunk.blob WHERE chunk.id IN ({})"
     )
-    names = {blob: names_of(stored) for blob, stored in _select(database, statement, [*{*rows, *defined}])}
-    first: dict[int, int] = dict(_select(database, _SELECT_FIRST, list(names)))
+    names = {blob: names_of(stored) for blob, stored in select_in(database, statement, [*{*rows, *defined}])}
+    first: dict[int, int] = dict(select_in(database, _SELECT_FIRST, list(names)))
     right = {
         (first[blob] + place, name)
         for blob, some in names.items()
@@ -217,20 +217,13 @@ def _check_names(
         raise DamageError("the names that files define are incomplete")
 
 
-def _select(database: "Connection", statement: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    for some in batches(values):
-        yield from database.execute(statement.format(",".join("?" * len(some))), some)
-
-
 def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int, bytes]]:
     """Map ids of chunks to path, start and digest; drop chunks that are not in the view (the files of a branch)."""
     check()
-    order: dict[int, tuple[bytes, int, bytes]] = {}
-    for some in batches(list(rows)):
-        statement = _SELECT_IN_VIEW.format(",".join("?" * len(some)))
-        for row, path, start, digest in database.execute(statement, (view, *some)):
-            order[row] = (path if isinstance(path, bytes) else path.encode(), start, digest)
-    return order
+    return {
+        row: (path if isinstance(path, bytes) else path.encode(), start, digest)
+        for row, path, start, digest in select_in(database, _SELECT_IN_VIEW, list(rows), [view])
+    }
 
 
 @dataclass(slots=True)
@@ -286,18 +279,16 @@ def _read_candidates(
     """
     rows = list({**words, **similar})
     found: dict[ChunkCandidate, _StoredChunk] = {}
-    for some in batches(rows):
-        statement = _SELECT_CANDIDATES.format(",".join("?" * len(some)))
-        for row, line, last, symbol, start, at, size, key, blob, path, digest, *stamp in database.execute(
-            statement, (number, *some)
-        ):
-            file = files.get(blob)
-            if file is None:
-                file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
-            known = None if symbol is None else decode_text(symbol)
-            content = _StoredChunk(file, ChunkSpan(start, at, size), key, known, defined.get(row, ()))
-            candidate = ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
-            found[candidate] = content
+    for row, line, last, symbol, start, at, size, key, blob, path, digest, *stamp in select_in(
+        database, _SELECT_CANDIDATES, rows, [number]
+    ):
+        file = files.get(blob)
+        if file is None:
+            file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
+        known = None if symbol is None else decode_text(symbol)
+        content = _StoredChunk(file, ChunkSpan(start, at, size), key, known, defined.get(row, ()))
+        candidate = ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
+        found[candidate] = content
     return found
 
 
@@ -306,12 +297,10 @@ def _read_empty(
 ) -> dict[ChunkCandidate, _StoredChunk]:
     """Return an empty candidate for each of the contents that has no chunk, and add their files to `files`."""
     found: dict[ChunkCandidate, _StoredChunk] = {}
-    for some in batches(named):
-        statement = _SELECT_EMPTY.format(",".join("?" * len(some)))
-        for blob, path, digest, *stamp in database.execute(statement, (number, *some)):
-            file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
-            content = _StoredChunk(file, ChunkSpan(0, None, 0), b"", None, ())
-            found[ChunkCandidate(file.path, 1, 1, content, 0.0)] = content
+    for blob, path, digest, *stamp in select_in(database, _SELECT_EMPTY, named, [number]):
+        file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
+        content = _StoredChunk(file, ChunkSpan(0, None, 0), b"", None, ())
+        found[ChunkCandidate(file.path, 1, 1, content, 0.0)] = content
     return found
 
 

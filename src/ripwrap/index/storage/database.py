@@ -5,12 +5,13 @@ not commit.
 """
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from ripwrap._concurrency import CANCELLED
+from ripwrap._ranking.fts import batches
 from ripwrap.index.storage.packages import sqlite3
 
 if TYPE_CHECKING:
@@ -264,9 +265,19 @@ def decode_text(value: str | bytes) -> str:
     return value
 
 
-def is_text(value: object) -> TypeGuard[str | bytes]:
-    """Return True if a stored value has a type that `encode_text()` returns."""
-    return isinstance(value, (str, bytes))
+def select_in(
+    database: "Connection", statement: str, values: Sequence[Any], before: Sequence[Any] = ()
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a statement with a list of values, in batches, because SQLite limits the length of the list.
+
+    Args:
+        database: The index.
+        statement: Statement with `IN ({})` at the place of the list.
+        values: Values of the list.
+        before: Values of the parameters before the list.
+    """
+    for some in batches(values):
+        yield from database.execute(statement.format(",".join("?" * len(some))), (*before, *some))
 
 
 def to_integer(value: object) -> int:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ripwrap._ranking.fts import batches
 from ripwrap._text import shown
-from ripwrap.index.storage.database import DamageError, check, decode_text, is_text
+from ripwrap.index.storage.database import DamageError, check, decode_text, select_in
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -88,17 +88,11 @@ def checked_rows(database: "Connection", number: int | None) -> list[StoredRow]:
         return []
     rows = database.execute(_SELECT_ROWS, (number,)).fetchall()
     if {type(path) for path, *_ in rows} - {str}:  # paths that are not UTF-8 are bytes
-        rows = sorted(((_path(path), *others) for path, *others in rows), key=itemgetter(0))
+        rows = sorted(((decode_text(path), *others) for path, *others in rows), key=itemgetter(0))
     stored = database.execute("SELECT sum FROM view WHERE id = ?", (number,)).fetchone()
     if stored is None or sum_of_view(database, number, rows) != stored[0]:
         raise DamageError("the list of its files does not have the stored checksum")
     return rows
-
-
-def _path(stored: object) -> str:
-    if not is_text(stored):
-        raise DamageError("a path has another type")
-    return decode_text(stored)
 
 
 def sum_of_blob(path: str | bytes, digest: bytes, names: bytes, chunks: Sequence[StoredRow]) -> bytes:
@@ -154,7 +148,7 @@ class RowChecks:
             raise DamageError("the list of files with notes is incomplete")
         lost = database.execute(_SELECT_LOST, (number,)).fetchone()
         if lost is not None:
-            raise DamageError(f"the content of {shown(_path(lost[0]))} is missing")
+            raise DamageError(f"the content of {shown(decode_text(lost[0]))} is missing")
         if database.execute(_WRONG_MARKS).fetchone():
             raise DamageError("the marks of contents with trigrams are wrong")
         self._views.add(number)
@@ -170,16 +164,10 @@ class RowChecks:
             DamageError: A chunk is missing, or the rows of its content are damaged.
         """
         self._renew(database)
-        blobs: set[Any] = set()
-        found = 0
-        for some in batches(list(chunks)):
-            marks = ",".join("?" * len(some))
-            for (blob,) in database.execute(f"SELECT blob FROM chunk WHERE id IN ({marks})", some):  # noqa: S608
-                found += 1
-                blobs.add(blob)
-        if found != len(chunks):
+        blobs = [blob for (blob,) in select_in(database, "SELECT blob FROM chunk WHERE id IN ({})", list(chunks))]
+        if len(blobs) != len(chunks):
             raise DamageError("chunks are missing")
-        self.check_blobs(database, blobs)
+        self.check_blobs(database, set(blobs))
 
     def check_blobs(self, database: "Connection", blobs: Collection[Any]) -> None:
         """Compare the checksums of contents, given by their ids."""
@@ -194,7 +182,7 @@ class RowChecks:
                 raise DamageError("the content of a file is missing")
             for blob, path, digest, names, stored in rows:
                 if sum_of_blob(path, digest, names, chunks.get(blob, [])) != stored:
-                    name = f" of {shown(decode_text(path))}" if is_text(path) else ""
+                    name = f" of {shown(decode_text(path))}" if isinstance(path, (str, bytes)) else ""
                     raise DamageError(f"the rows{name} do not have the stored checksum")
                 self._blobs.add(blob)
 
