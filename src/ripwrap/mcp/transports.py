@@ -19,7 +19,7 @@ from ripwrap import binary
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg, find_installed
 from ripwrap.binary.settings import offline
-from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText
+from ripwrap.errors import BinaryError, Hint, HintedText
 from ripwrap.mcp.clients import WorkspaceOptions
 from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, Gate, ServerLimits
 from ripwrap.mcp.malformed import AnsweringStream
@@ -128,7 +128,7 @@ def warn_without_rg(rg: Rg) -> None:
         find_installed(rg)
     except BinaryError as error:
         last = binary.explain(rg)[-1]
-        downloads = isinstance(error, BinaryNotFoundError) and last.source == "download" and not offline()
+        downloads = last.source == "download" and not offline()
         more = f"\nOtherwise, the first search downloads it: {last.reason}." if downloads else ""
         _LOGGER.warning(shown(f"{without_rg(error)}{more}", lines=True))
 
