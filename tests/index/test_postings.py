@@ -430,6 +430,7 @@ with sync.Index(root, location=home, chunker="windows") as index:
         except RipwrapError as error:
             print(error)
     print(sorted({file.name for file in home.rglob("*")} - before))
+    print((home / "index.sqlite3-wal").stat().st_size)
     print([found.path for found in index.search("cookies", refresh=False)])
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     print([found.path for found in index.search("cookies")], index.check().ok)
@@ -441,14 +442,15 @@ with sync.Index(root, location=home, chunker="windows") as index:
 def test_full_disk_raises_one_error_and_keeps_the_old_state(plant: Plant, home: Path, size: int) -> None:
     """Simulate a full disk with a limit on file sizes, which a file of tantivy reaches first.
 
-    Issue 38, 19: the files of the unfinished refresh are removed. Python must not write truncated bytecode of modules
-    under the limit, which breaks later tests.
+    Issue 38, 19: the files of the unfinished refresh are removed, and the log is emptied. Python must not write
+    truncated bytecode of modules under the limit, which breaks later tests.
     """
     root = plant({"a.py": "def cookies(): ...\n"})
     done = forks.run(["-c", str(root), str(home), str(size)], FULL, cwd=root, env=os.environ)
     assert done.returncode == 0, done.stderr
-    *errors, left, old, new = done.stdout.splitlines()
+    *errors, left, log, old, new = done.stdout.splitlines()
     assert left == "[]"
+    assert log == "0" or size < 100_000  # with such a limit, the log cannot be written into the database either
     assert len(errors) == 2 and errors[0] == errors[1]
     assert re.fullmatch(r"could not use the index .*: .*; .*pass another location=.*", errors[0])
     assert old == "['a.py']" and new == "['a.py', 'new.txt'] True"
@@ -586,6 +588,28 @@ def test_directory_that_is_removed_during_a_write_is_created_again(tmp_path: Pat
         writer.commit()
         writer.wait_merging_threads()
     folder.abandon(writer)
+
+
+def test_abandoned_write_removes_only_what_it_has_left(tmp_path: Path) -> None:
+    """Issue 38, 19: not the files of the last commit, not the lock of another writer, and no file of others."""
+    schema = tantivy.SchemaBuilder().add_text_field("words", tokenizer_name="raw").build()
+    folder = EngineFolder(tmp_path / "words", lambda: schema, {})
+    folder.make()
+    writer = folder.writer(1)
+    writer.add_document(tantivy.Document(words="word"))
+    writer.commit()
+    writer.wait_merging_threads()
+    writer = folder.writer(1)
+    locks = {".tantivy-writer.lock", ".tantivy-meta.lock"}
+    for name in (*locks, "notes.txt"):
+        (folder.path / name).touch()
+    kept = {file.name for file in folder.path.iterdir()}
+    (folder.path / f"{'0' * 32}.idx").write_text("left")
+    writer.add_document(tantivy.Document(words="another word"))
+    folder.abandon(writer)
+    assert {file.name for file in folder.path.iterdir()} | locks == kept | locks
+    assert (folder.path / ".tantivy-meta.lock").exists()
+    assert folder.searcher().num_docs == 1
 
 
 @pytest.mark.anyio

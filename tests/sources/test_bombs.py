@@ -79,6 +79,25 @@ class TestDirectories:
         assert len(names) <= 1
         assert errors
 
+    def test_members_that_share_their_bytes_are_refused_where_zipfile_only_warns(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A newer `zipfile` gives each member the offset of its end, and opens one that ends where it begins."""
+
+        class Ending(zipfile.ZipInfo):
+            @property
+            def _end_offset(self) -> int:
+                return self.header_offset
+
+            @_end_offset.setter
+            def _end_offset(self, value: object) -> None: ...
+
+        path = bombs.zip_overlapping(tmp_path / "a.zip", 3, 10)
+        monkeypatch.setattr(zipfile, "ZipInfo", Ending)
+        names, errors = read(path)
+        assert names == []
+        assert {error.message for error in errors} == {"broken: overlapped entries: 'x'"}
+
     def test_directories_in_a_tar_count_as_members(self, tmp_path: Path) -> None:
         _, errors = read(bombs.tar_folders(tmp_path / "a.tar.gz", 50), Bounds(members=10))
         assert "more than 10 members" in errors[0].message

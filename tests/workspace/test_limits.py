@@ -18,14 +18,15 @@ from ripwrap._ignore.rules import MAX_RULES, MAX_RULES_BYTES, IgnoreStack, outer
 from ripwrap._ripgrep.literals import literals_of, required_literals
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.runner import run_blocking
-from ripwrap.models import Submatch
+from ripwrap.models import PathError, Submatch
 from ripwrap.results import FileMatches, GrepMatch
 from ripwrap.workspace.arguments import MAX_ARGUMENT_CHARS, comma_separated
 from ripwrap.workspace.deny import DenyRules
 from ripwrap.workspace.dispatch import GRACE, CallRunner
+from ripwrap.workspace.notes import notes_of
 from ripwrap.workspace.redact import Redacted
 from ripwrap.workspace.sandbox import Sandbox
-from ripwrap.workspace.scope import half
+from ripwrap.workspace.scope import Scope, half
 from ripwrap.workspace.shown_lines import content_matches
 from support.counting import executed_lines
 from support.effort import times
@@ -383,3 +384,21 @@ def test_joined_matches_that_are_too_long_are_not_called_a_line(plant: Plant) ->
     assert error.message == "1 block of joined matches left out, longer than 20 MiB in rg's JSON"
     answer = sync.Workspace(folder, timeout=60).grep_content(r"x\s", multiline=True)
     assert "1 block of joined matches left out, too long to show, e.g. in big" in answer
+
+
+def test_few_of_many_unreadable_paths_are_checked(plant: Plant) -> None:
+    """Issue 38, 40: whether a path leads out of the roots is a look-up, and a search may have any number of errors."""
+    location = Sandbox([plant({"a": ""})]).locate(".")
+    checked: list[str] = []
+
+    def allowed(path: str) -> bool:
+        checked.append(path)
+        return path != "f00000"
+
+    scope = Scope(location, {}, None, allowed=allowed)
+    errors = [PathError(path=f"f{number:05}", kind="denied", message="denied") for number in range(3_000)]
+    (note,) = notes_of(errors, None, scope)
+    assert note.startswith("at least 999 paths could not be read, the first: f00001")
+    assert len(checked) == 1_000
+    (note,) = notes_of(errors[:1_000], None, scope)
+    assert note.startswith("999 paths could not be read")

@@ -64,6 +64,19 @@ def test_directory_of_several_roots_is_the_roots(plant: Plant) -> None:
 
 
 @pytest.mark.posix
+def test_entry_with_the_letters_of_an_escape_is_not_another_entry(plant: Plant) -> None:
+    r"""`a\x0ab` is a name of its own, and not the shown form of a name with a newline."""
+    root = plant({"one/1": "x", "two/2": "xx", "roots/r\n/f": "", r"roots/r\x0a/f": ""})
+    folder = plant({"links/f": ""}) / "links"
+    (folder / "a\nb").symlink_to("../one/1")
+    (folder / r"a\x0ab").symlink_to("../two/2")
+    sizes = {entry.name: entry.size for entry in sync.Workspace(root).list_directory("links")}
+    assert sizes == {"a\nb": 1, r"a\x0ab": 2, "f": 0}
+    both = [str(root / "roots" / name) for name in ("r\n", r"r\x0a")]
+    assert [entry.path for entry in sync.Workspace(*both).list_directory()] == both
+
+
+@pytest.mark.posix
 @pytest.mark.parametrize("method", ["read_bytes", "list_directory", "file_info"])
 @pytest.mark.parametrize("path", ["..", "../secret", "/etc/passwd", "link-out", "no-such-file"])
 def test_nothing_outside_of_the_roots_is_read(plant: Plant, method: str, path: str) -> None:

@@ -60,6 +60,14 @@ def test_shown_path_is_read_as_the_same_path(name: str) -> None:
     assert path_from_shown(r"a\x2fb\x00c\x2ed") == r"a\x2fb\x00c\x2ed"
 
 
+def test_exact_name_with_letters_of_an_escape_is_accepted(rg: RgBinary, plant: Plant) -> None:
+    """Issue 38, 45: the name on the disk is a second reading, if no file has the name that the escapes stand for."""
+    tools = sync.Workspace(plant({r"a\x0ab.txt": "needle\n", r"d\x1b/c": "needle\n"}), rg=rg)
+    assert "  1: needle" in tools.read_file(r"a\x0ab.txt").splitlines()
+    assert tools.file_info(r"d\x1b").is_dir
+    assert tools.grep_content_result("needle", path=r"d\x1b").total_matches == 1
+
+
 def test_escapes_do_not_lead_around_denied_globs(rg: RgBinary, plant: Plant) -> None:
     """Issue 38, 45: both readings of a path are checked."""
     root = plant({"key\x1b.pem": "needle\n", r"key\x1b.txt": "needle\n", "key\x1b.txt": "needle\n"})

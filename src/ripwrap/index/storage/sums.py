@@ -182,8 +182,7 @@ class RowChecks:
                 raise DamageError("the content of a file is missing")
             for blob, path, digest, names, stored in rows:
                 if sum_of_blob(path, digest, names, chunks.get(blob, [])) != stored:
-                    name = f" of {shown(decode_text(path))}" if isinstance(path, (str, bytes)) else ""
-                    raise DamageError(f"the rows{name} do not have the stored checksum")
+                    raise DamageError(f"the rows of {shown(decode_text(path))} do not have the stored checksum")
                 self._blobs.add(blob)
 
     def check_everything(self, database: "Connection") -> None:
