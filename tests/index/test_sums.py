@@ -13,6 +13,7 @@ import pytest
 from ripwrap import sync
 from ripwrap.index.storage.database import DamageError, is_damage, last_id
 from ripwrap.index.storage.files import NAME
+from ripwrap.index.storage.schema import read_versions
 from ripwrap.index.storage.sums import RowChecks, check_count, names_of, sum_of_view
 
 Plant = Callable[..., Path]
@@ -44,6 +45,10 @@ def _view(checks: RowChecks, database: sqlite3.Connection) -> None:
     checks.check_view(database, 1)
 
 
+def _list(checks: RowChecks, database: sqlite3.Connection) -> None:
+    checks.check_view(database, None)
+
+
 def _blobs(checks: RowChecks, database: sqlite3.Connection) -> None:
     checks.check_blobs(database, [1, 2])
 
@@ -64,8 +69,21 @@ def _last_chunk(_: RowChecks, database: sqlite3.Connection) -> None:
     last_id(database, "chunk")
 
 
+def _versions(_: RowChecks, database: sqlite3.Connection) -> None:
+    read_versions(database)
+
+
 CASES: list[tuple[Check, str, str]] = [
-    (_view, "UPDATE view SET changed = changed + 1", "the list of its files does not have the stored checksum"),
+    (_list, "UPDATE view SET changed = changed + 1", "the lists of files do not have the stored checksums"),
+    (_list, "UPDATE view SET root = -1", "the lists of files do not have the stored checksums"),
+    (_list, "UPDATE view SET name = 'other'", "the lists of files do not have the stored checksums"),
+    (_list, "UPDATE view SET sum = NULL", "the lists of files do not have the stored checksums"),
+    (_list, "DELETE FROM view", "files belong to no list"),
+    (
+        _view,
+        "UPDATE view SET sum = substr(sum, 1, 16)",
+        "the list of its files does not have the stored checksum",
+    ),
     (_view, "UPDATE tree SET size = size + 1", "the list of its files does not have the stored checksum"),
     (_view, "UPDATE tree SET size = 'many'", "a row of a file has a value of another type"),
     (_view, "UPDATE tree SET path = 5 WHERE path = 'a.py'", "a text has another type"),
@@ -78,12 +96,13 @@ CASES: list[tuple[Check, str, str]] = [
     (_blobs, "UPDATE blob SET path = 5 WHERE path = 'a.py'", "a text has another type"),
     (_chunks, "DELETE FROM chunk WHERE id = 2", "chunks are missing"),
     (_chunks, "UPDATE chunk SET start = start + 1", r"the rows of a\.py do not have the stored checksum"),
-    (_everything, "INSERT INTO tree SELECT 99, path, blob, size, 0, 0, note FROM tree", "files belong to no list"),
+    (_list, "INSERT INTO tree SELECT 99, path, blob, size, 0, 0, note FROM tree", "files belong to no list"),
     (_everything, "UPDATE chunk SET line = line + 1", r"the rows of a\.py do not have the stored checksum"),
     (_everything, "DELETE FROM definition", "the names that files define are incomplete"),
     (_everything, "UPDATE definition SET chunk = 2", "the names that files define are incomplete"),
     (_everything, "UPDATE postings SET documents = documents + 1", "different numbers of chunks"),
     (_count, "UPDATE postings SET documents = documents + 1", "different numbers of chunks"),
+    (_versions, "UPDATE meta SET value = x'ff' WHERE key = 'chunker'", "a text has another type"),
     (_last_chunk, "UPDATE sqlite_sequence SET seq = 1 WHERE name = 'chunk'", "the last id of a table is wrong"),
     (_last_chunk, "UPDATE sqlite_sequence SET seq = 'x' WHERE name = 'chunk'", "a number has another type"),
 ]
@@ -99,6 +118,17 @@ def test_damage_is_found(
         check(checks, database)
 
 
+def _empty_index(database: sqlite3.Connection, tmp_path: Path, index: str) -> None:
+    """Remove all rows from an index of a table."""
+    (made,) = database.execute("SELECT sql FROM sqlite_master WHERE name = ?", (index,)).fetchone()
+    empty = f"{made.partition(' WHERE ')[0]} WHERE 0"
+    for sql, statement in ((empty, f"REINDEX {index}"), (made, "SELECT 1")):
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (sql, index))
+        with closing(_connect(tmp_path)) as other:  # it reads the declaration
+            other.execute(statement)
+
+
 @pytest.mark.parametrize(
     ("index", "why"),
     [
@@ -110,15 +140,19 @@ def test_index_of_sqlite_without_a_row_is_found(
     database: sqlite3.Connection, checks: RowChecks, tmp_path: Path, index: str, why: str
 ) -> None:
     """A statement that reads such an index does not see the row, and a statement that reads the table does."""
-    (made,) = database.execute("SELECT sql FROM sqlite_master WHERE name = ?", (index,)).fetchone()
-    empty = f"{made.partition(' WHERE ')[0]} WHERE 0"
-    for sql, statement in ((empty, f"REINDEX {index}"), (made, "SELECT 1")):
-        database.execute("PRAGMA writable_schema = ON")
-        database.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (sql, index))
-        with closing(_connect(tmp_path)) as other:  # it reads the declaration
-            other.execute(statement)
+    _empty_index(database, tmp_path, index)
     with closing(_connect(tmp_path)) as other, pytest.raises(DamageError, match=why):
         checks.check_view(other, 1)
+
+
+def test_search_finds_files_that_an_index_of_sqlite_has_lost(
+    plant: Plant, database: sqlite3.Connection, tmp_path: Path
+) -> None:
+    """The checksum of a view is made from the table `tree`, so searches read this table."""
+    _empty_index(database, tmp_path, "tree_blob")
+    with sync.Index(plant({}), location=tmp_path / "home", chunker="windows", workers=0) as index:
+        found = {hit.path for query in ("CookieJar", "cookies", "b.md") for hit in index.search(query, refresh=False)}
+    assert found == {"a.py", "b.md"}
 
 
 @pytest.mark.parametrize("names", [b"junk", zlib.compress(b"\xff"), 5])

@@ -16,6 +16,7 @@ from ripwrap.index.storage.database import (
     checkpoint,
     decode_text,
     is_damage,
+    own_text,
     to_integer,
     write_transaction,
 )
@@ -103,7 +104,7 @@ def _views(database: "Connection", current: View) -> tuple[IndexView, ...]:
         IndexView(
             name=as_utf8(decode_text(name)),
             root=decode_text(root),
-            options=_own_text(options),
+            options=own_text(options),
             files=files,
             chunks=chunks,
             changed_at=_time_of(changed),
@@ -114,18 +115,12 @@ def _views(database: "Connection", current: View) -> tuple[IndexView, ...]:
     )
 
 
-def _own_text(value: object) -> str:
-    if not isinstance(value, str):
-        raise DamageError("a text has another type")
-    return value
-
-
 def _models(database: "Connection") -> tuple[IndexedModel, ...]:
     rows = database.execute(
         "SELECT name, dimension, (SELECT count(*) FROM vec WHERE vec.model = model.name) FROM model ORDER BY name"
     )
     return tuple(
-        IndexedModel(name=_own_text(name), dimension=to_integer(dimension), vectors=vectors)
+        IndexedModel(name=own_text(name), dimension=to_integer(dimension), vectors=vectors)
         for name, dimension, vectors in rows
     )
 

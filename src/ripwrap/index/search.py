@@ -32,10 +32,11 @@ VECTOR_WEIGHT = 0.34
 """Default weight of embeddings in the score of a file; the weight of words is 1."""
 
 # SQL for chunks that belong to a view. CROSS JOIN makes SQLite join the tables in this order, so that it starts from
-# the few chunks of the list: https://sqlite.org/optoverview.html, 'Manual Control of Query Plans'.
+# the few chunks of the list: https://sqlite.org/optoverview.html, 'Manual Control of Query Plans'. The unary `+` makes
+# it read the table `tree`, whose checksum is compared, and not the index `tree_blob`, which may be damaged alone.
 _IN_VIEW = (
     " FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
-    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
+    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND +tree.blob = blob.id WHERE chunk.id IN ({})"
 )
 _SELECT_IN_VIEW = f"SELECT chunk.id, blob.path, chunk.start, chunk.digest{_IN_VIEW}"
 _SELECT_CANDIDATES = (
@@ -46,7 +47,7 @@ _SELECT_CANDIDATES = (
 _SELECT_FIRST = "SELECT blob, min(id) FROM chunk WHERE blob IN ({}) GROUP BY blob"
 _SELECT_EMPTY = (
     "SELECT blob.id, blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns FROM blob"
-    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id"
+    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND +tree.blob = blob.id"
     " WHERE blob.id IN ({}) AND NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.blob = blob.id)"
 )
 

@@ -280,6 +280,17 @@ def select_in(
         yield from database.execute(statement.format(",".join("?" * len(some))), (*before, *some))
 
 
+def own_text(value: object) -> str:
+    """Return a stored text that ripwrap has chosen, such as a version: it is never stored as bytes.
+
+    Raises:
+        DamageError: The value has another type.
+    """
+    if not isinstance(value, str):
+        raise DamageError("a text has another type")
+    return value
+
+
 def to_integer(value: object) -> int:
     """Return a stored number.
 

@@ -8,7 +8,7 @@ downloaded file could run an attacker's SQL, so a file with any other schema is 
 import functools
 from typing import TYPE_CHECKING
 
-from ripwrap.index.storage.database import APPLICATION_ID
+from ripwrap.index.storage.database import APPLICATION_ID, own_text
 from ripwrap.index.storage.packages import sqlite3
 
 if TYPE_CHECKING:
@@ -87,13 +87,17 @@ def read_versions(database: "Connection") -> dict[str, str] | None:
 
     The result is `None` if the database is new, or not an index. It is empty if the table `meta`, which has the
     versions, is missing or was declared in another way.
+
+    Raises:
+        DamageError: A version is not a text.
     """
     if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID or is_empty(database):
         return None
     if not _has_meta(database):
         return {}
     statement = f"SELECT key, value FROM meta WHERE key <> ? AND NOT {IS_SENT}"  # noqa: S608 - a constant
-    return dict(database.execute(statement, (MARK_KEY,)).fetchall())
+    rows = database.execute(statement, (MARK_KEY,)).fetchall()
+    return {own_text(key): own_text(value) for key, value in rows}
 
 
 def is_empty(database: "Connection") -> bool:

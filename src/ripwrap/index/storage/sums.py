@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SUM_BYTES = 16
 _SELECT_ROWS = "SELECT path, blob, note, size, mtime_ns, ctime_ns FROM tree WHERE view = ? ORDER BY path"
-_SELECT_VIEW = "SELECT root, options, name, generation, changed, sum FROM view WHERE id = ?"
+_SELECT_VIEWS = "SELECT id, root, options, name, generation, changed, sum FROM view"
 _COUNT_NOTES = "SELECT count(*) FROM tree INDEXED BY tree_note WHERE view = ? AND note IS NOT NULL"
 _SELECT_LOST = (
     "SELECT tree.path FROM tree LEFT JOIN blob ON blob.id = tree.blob AND blob.path = tree.path"
@@ -58,11 +58,11 @@ def sum_of_view(database: "Connection", number: int, rows: Sequence[StoredRow]) 
     Raises:
         DamageError: The view is missing, or a value has a wrong type.
     """
-    found = database.execute(_SELECT_VIEW, (number,)).fetchone()
+    found = database.execute(f"{_SELECT_VIEWS} WHERE id = ?", (number,)).fetchone()
     if found is None:
         raise DamageError("a list of its files is missing")
     paths, blobs, notes, *stamps = [*zip(*rows, strict=True)] or [()] * 6
-    digest = hashlib.blake2b(ascii(found[:-1]).encode(), digest_size=_SUM_BYTES)
+    digest = hashlib.blake2b(digest_size=_SUM_BYTES)
     try:
         for texts in (paths, [note or "" for note in notes]):
             digest.update("\0".join(texts).encode("utf-8", "surrogatepass") + b"\0")
@@ -73,7 +73,12 @@ def sum_of_view(database: "Connection", number: int, rows: Sequence[StoredRow]) 
             digest.update(column.tobytes())
     except (TypeError, OverflowError) as error:
         raise DamageError("a row of a file has a value of another type") from error
-    return digest.digest()
+    return _sum_of_row(found) + digest.digest()
+
+
+def _sum_of_row(row: StoredRow) -> bytes:
+    """Return the checksum of a row of the table `view`, which begins the checksum of the view."""
+    return hashlib.blake2b(ascii(row[:-1]).encode(), digest_size=_SUM_BYTES).digest()
 
 
 def checked_rows(database: "Connection", number: int | None) -> list[StoredRow]:
@@ -130,16 +135,20 @@ class RowChecks:
         """Set the path of the database."""
         self._path = path
         self._state: tuple[object, ...] = ()
+        self._listed = False
         self._views: set[int] = set()
         self._blobs: set[int] = set()
 
     def check_view(self, database: "Connection", number: int | None) -> None:
         """Compare the checksum of a view, unless this process has done so since the last change of the file.
 
+        If `number`, the id of the view, is `None`, only the list of views is compared.
+
         Raises:
-            DamageError: The rows of the view are damaged.
+            DamageError: The rows of the view, or of the list of views, are damaged.
         """
         self._renew(database)
+        self._check_list(database)
         if number is None or number in self._views:
             return
         rows = checked_rows(database, number)
@@ -152,6 +161,17 @@ class RowChecks:
         if database.execute(_WRONG_MARKS).fetchone():
             raise DamageError("the marks of contents with trigrams are wrong")
         self._views.add(number)
+
+    def _check_list(self, database: "Connection") -> None:
+        """Compare the rows of all views: a search would take a view with another name for one that is missing."""
+        if self._listed:
+            return
+        views = database.execute(_SELECT_VIEWS).fetchall()
+        if any(not isinstance(row[-1], bytes) or row[-1][:_SUM_BYTES] != _sum_of_row(row) for row in views):
+            raise DamageError("the lists of files do not have the stored checksums")
+        if database.execute("SELECT 1 FROM tree WHERE view NOT IN (SELECT id FROM view) LIMIT 1").fetchone():
+            raise DamageError("files belong to no list")
+        self._listed = True
 
     def check_chunks(self, database: "Connection", chunks: Collection[int]) -> None:
         """Compare the checksums of the contents to which chunks belong.
@@ -193,10 +213,9 @@ class RowChecks:
         """
         self._state = ()
         check_count(database)
+        self.check_view(database, None)
         for (number,) in database.execute("SELECT id FROM view").fetchall():
             self.check_view(database, number)
-        if database.execute("SELECT 1 FROM tree WHERE view NOT IN (SELECT id FROM view) LIMIT 1").fetchone():
-            raise DamageError("files belong to no list")
         used = "SELECT DISTINCT blob FROM tree WHERE blob IS NOT NULL"
         self.check_blobs(database, [blob for (blob,) in database.execute(used).fetchall()])
         statement = "SELECT names, (SELECT min(id) FROM chunk WHERE chunk.blob = blob.id) FROM blob"
@@ -219,6 +238,7 @@ class RowChecks:
         state = id(database), database.execute("PRAGMA data_version").fetchone()[0], stamp
         if state != self._state:
             self._state = state
+            self._listed = False
             self._views.clear()
             self._blobs.clear()
 
