@@ -188,6 +188,29 @@ def test_changed_values_change_no_answer(
     assert len([record for record in caplog.records if "is rebuilt: it is damaged" in record.message]) == 1
 
 
+@pytest.mark.parametrize("damaged", [*range(0, 100, 15), 18, "first page", "file"])
+def test_damaged_header_is_rebuilt(
+    plant: Plant, rg: RgBinary, tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: int | str
+) -> None:
+    """A byte of the header has changed, or has become NUL with its whole page, as after a power failure."""
+    root, home = plant(TREE), tmp_path / "home"
+    with _open(root, home, rg) as index:
+        index.refresh()
+        expected = {name: run() for name, run in _operations(index).items() if name not in ("refresh", "status")}
+    raw = bytearray((home / NAME).read_bytes())
+    if isinstance(damaged, int):
+        raw[damaged] ^= 255
+    else:
+        raw[: 4096 if damaged == "first page" else None] = bytes(4096 if damaged == "first page" else len(raw))
+    (home / NAME).write_bytes(raw)
+    with _open(root, home, rg) as index:
+        assert {
+            name: run() for name, run in _operations(index).items() if name not in ("refresh", "status")
+        } == expected
+    logged = len([record for record in caplog.records if "is rebuilt: it is damaged" in record.message])
+    assert logged == 1 or (logged == 0 and isinstance(damaged, int))  # SQLite does not use every byte
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -54,7 +54,6 @@ _DAMAGE_MESSAGES = (
     "integer overflow",
 )
 """Beginnings of the messages of errors without a code of their own, which a sound index never causes."""
-_SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 def connect(uri: str, *, log: bool) -> "Connection":
@@ -90,8 +89,11 @@ def connect(uri: str, *, log: bool) -> "Connection":
 
 
 def is_index_header(header: bytes) -> bool:
-    """Return True if the first hundred bytes of a file show that the file is the database of an index."""
-    return header.startswith(_SQLITE_MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4)
+    """Return True if the first hundred bytes of a file show that the file is, or was, the database of an index.
+
+    Only the id of the program counts, because the other bytes may be damaged (https://sqlite.org/fileformat2.html).
+    """
+    return header[68:72] == APPLICATION_ID.to_bytes(4)
 
 
 def code_of(error: "sqlite3.Error") -> int:

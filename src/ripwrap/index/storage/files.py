@@ -111,7 +111,9 @@ class IndexFiles:
             self._check_content()
 
     def _check_content(self) -> None:
-        if (header := _start_of(self.database)) and not is_index_header(header):
+        header = _start_of(self.database)
+        lost = not any(header) and self._postings()  # after a power failure, a file may have NUL bytes in place of text
+        if header and not lost and not is_index_header(header):
             raise foreign_file_error(self.database)
         beginnings = {LOCK_NAME: _PROCESS_ID}
         if is_blank(self.database):  # without a database, the other files may belong to another program
