@@ -44,6 +44,8 @@ def serve(
     max_sessions: int = MAX_SESSIONS,
     session_timeout: float = SESSION_TIMEOUT,
     max_request_bytes: int = MAX_REQUEST_BYTES,
+    structured: bool = False,
+    tools: Literal["core"] | Sequence[str] | None = None,
     **options: Unpack[WorkspaceOptions],
 ) -> None:
     """Serve until a signal arrives; over stdio, also end when the client disconnects. Log to stderr.
@@ -60,11 +62,13 @@ def serve(
         max_sessions: Maximum number of sessions at a time over HTTP; a further client is refused.
         session_timeout: Number of seconds without a request after which a session over HTTP ends.
         max_request_bytes: Maximum size in bytes of a request over HTTP.
+        structured: True for answers with structured content, as in `server()`.
+        tools: Names of the tools to offer, or `"core"`, as in `server()`; `None` offers all.
         options: Options of the `Workspace`.
 
     Raises:
-        ValueError: `roots` is empty with `transport="http"`, there is no such port, or a limit, an allowed host or an
-            option of the `Workspace` is invalid.
+        ValueError: `roots` is empty with `transport="http"`, there is no such port or tool, or a limit, an allowed host
+            or an option of the `Workspace` is invalid.
         OSError: A root is not an existing directory, or the server cannot listen at the address.
         EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
@@ -80,7 +84,7 @@ def serve(
     logging.basicConfig(handlers=[handler])
     limits = ServerLimits(max_sessions, session_timeout, max_request_bytes)
     with _logging_once():
-        made = server(*roots, **options)
+        made = server(*roots, structured=structured, tools=tools, **options)
         warn_without_rg(options.get("rg"))
         if transport == "stdio":
             serve_stdio(made)
