@@ -38,6 +38,8 @@ from ripwrap import Workspace, mcp
 from ripwrap.binary import RgBinary
 from ripwrap.cli import app as cli
 from ripwrap.cli import mcp as cli_mcp
+from ripwrap.errors import RipwrapError
+from ripwrap.mcp import transports
 from ripwrap.mcp.transports import warn_without_rg
 from ripwrap.workspace import schemas
 from support.cli import run
@@ -218,6 +220,13 @@ async def test_definitions_are_short(folder_of_code: Path, tmp_path: Path, anyio
         for tool in (await every.list_tools()).tools:
             abouts = [one["description"] for one in tool.input_schema["properties"].values()]
             assert all(0 < len(text) <= 1_024 for text in (tool.description or "", *abouts))
+
+
+def test_http_needs_an_sdk_that_limits_sessions(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 39, 2: mcp 2.0 is enough for stdio, and frameworks that need mcp before 2.2 can be installed."""
+    monkeypatch.setattr(transports, "_LIMITS_SESSIONS", False)
+    with pytest.raises(RipwrapError, match=r"^HTTP needs mcp 2\.2 or later, .* pip install .*; or serve over stdio$"):
+        mcp.serve([folder], transport="http", port=0)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Serve clients over stdio or streamable HTTP until a signal arrives; over stdio, also end when the client leaves."""
 
+import inspect
 import ipaddress
 import logging
 import signal
@@ -8,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from importlib import metadata
 from typing import Any, Literal, TypeAlias, Unpack
 
 import anyio
@@ -19,7 +21,7 @@ from ripwrap import binary
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg, find_installed
 from ripwrap.binary.settings import offline
-from ripwrap.errors import BinaryError, Hint, HintedText
+from ripwrap.errors import BinaryError, Hint, HintedText, RipwrapError
 from ripwrap.mcp.clients import WorkspaceOptions
 from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, Gate, ServerLimits
 from ripwrap.mcp.malformed import AnsweringStream
@@ -30,6 +32,8 @@ from ripwrap.workspace.dispatch import without_rg
 Transport: TypeAlias = Literal["stdio", "http"]
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+
+_LIMITS_SESSIONS = "max_sessions" in inspect.signature(Server.streamable_http_app).parameters
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -69,6 +73,7 @@ def serve(
     Raises:
         ValueError: `roots` is empty with `transport="http"`, there is no such port or tool, or a limit, an allowed host
             or an option of the `Workspace` is invalid.
+        RipwrapError: `transport="http"` with an SDK (mcp) before 2.2, which cannot limit sessions.
         OSError: A root is not an existing directory, or the server cannot listen at the address.
         EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
@@ -78,6 +83,11 @@ def serve(
                 "over HTTP, clients cannot name the directories to search; pass at least one directory with ",
                 Hint("roots"),
             )
+        )
+    if transport == "http" and not _LIMITS_SESSIONS:
+        raise RipwrapError(
+            f"HTTP needs mcp 2.2 or later, which limits sessions, and mcp {metadata.version('mcp')} is installed: "
+            'pip install "mcp>=2.2,<3"; or serve over stdio'
         )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_ShownFormatter("%(name)s: %(message)s"))
