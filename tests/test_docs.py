@@ -161,7 +161,7 @@ def test_page_of_extras_has_every_extra() -> None:
     """Issue 39, 2: `nox -s weight` measures the sizes."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     rows = re.findall(
-        r"^\| (?:`([\w-]+)`|none) \| .+ \| \d+ \|$", (ROOT / "docs/reference/extras.md").read_text(), re.M
+        r"^\| (?:`([\w-]+)`|none) \| .+ \| \d+ \|$", (ROOT / "docs/reference/extras.md").read_text(), re.MULTILINE
     )
     assert sorted(rows) == sorted(["", *declared])
     assert not [one for one in declared["all"] if "hosted" in one or "google" in one]
