@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -72,14 +73,6 @@ class Block:
             rest = (before.removesuffix(newline) if blank else before) + after.removeprefix(newline)
         return Removed(None if not rest and found.made != ENTRY_ALONE else rest, found.made)
 
-    def state(self, text: str) -> str:
-        """Return 'installed', 'yours' if install did not write the file, or 'absent'."""
-        return "installed" if self._find(text) else "yours" if self.header else "absent"
-
-    def snippet(self) -> str:
-        """Return the block, to be pasted into a file that cannot be edited."""
-        return self.body
-
     def _written(self, made: str) -> str:
         start, end = self.comment
         return f"{self.header}{start}{_BEGIN}{made}{end}\n{self.body}{start}{_END}{end}"
@@ -96,16 +89,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class TomlEntry:
-    """Table that install adds to a file of TOML, in a block.
+    """Table `[group.name]` that install adds to a file of TOML, in a block."""
 
-    Attributes:
-        keys: Keys of the table.
-        value: Value of the table.
-        block: The block with the table.
-    """
-
-    keys: tuple[str, str]
-    value: dict[str, Any]
+    group: str
+    name: str
     block: Block
 
     def add(self, text: str | None, made: str) -> str:
@@ -114,15 +101,18 @@ class TomlEntry:
         Raises:
             ValueError: The text cannot be parsed or edited, or has another table of this name.
         """
+        wanted = tomllib.loads(self.block.body)
         before = tomllib.loads(text or "")
-        group, name = self.keys
-        found = before.get(group, {})
-        if isinstance(found, dict) and name in found:
-            if found[name] == self.value and text is not None:
+        tables = before.get(self.group, {})
+        if text is not None and isinstance(tables, dict) and self.name in tables:
+            if tables[self.name] == wanted[self.group][self.name]:
                 return text
-            raise ValueError(f"it has another table [{group}.{name}]; remove or rename that table, then install again")
+            raise ValueError(
+                f"it has another table [{self.group}.{self.name}]; remove or rename it, then install again"
+            )
         added = self.block.add(text, made)
-        return self._checked(added, before | {group: found | {name: self.value}} if isinstance(found, dict) else None)
+        self._check(before, added, wanted)
+        return added
 
     def remove(self, text: str) -> Removed:
         """Return the text without the block; the same text if it has none.
@@ -132,34 +122,24 @@ class TomlEntry:
         """
         before = tomllib.loads(text)
         removed = self.block.remove(text)
-        if removed.text is None or removed.text == text:
-            return removed
-        group, name = self.keys
-        others = {key: value for key, value in before.get(group, {}).items() if key != name}
-        after = {key: value for key, value in before.items() if key != group} | ({group: others} if others else {})
-        return removed._replace(text=self._checked(removed.text, after))
+        if removed.text is not None and removed.text != text:
+            self._check(before, removed.text, {})
+        return removed
 
-    def state(self, text: str) -> str:
-        """Return 'installed', 'yours' for a table that install did not write, or 'absent'.
+    def _check(self, before: dict[str, Any], text: str, wanted: dict[str, Any]) -> None:
+        """Refuse an edited text that has another table than `wanted`, or in which something else has changed."""
+        with suppress(tomllib.TOMLDecodeError):
+            after = tomllib.loads(text)
+            if self._split(after) == (wanted, self._split(before)[1]):
+                return
+        raise ValueError(f"it cannot be edited without loss; add or remove by hand:\n{self.block.body}")
 
-        Raises:
-            ValueError: The text cannot be parsed.
-        """
-        group, name = self.keys
-        tables = tomllib.loads(text).get(group, {})
-        if not isinstance(tables, dict) or name not in tables:
-            return "absent"
-        return "yours" if self.block.state(text) == "absent" else "installed"
-
-    def snippet(self) -> str:
-        """Return the table, to be pasted into a file that cannot be edited."""
-        return self.block.body
-
-    def _checked(self, text: str, expected: Any) -> str:
-        try:
-            meant = tomllib.loads(text)
-        except tomllib.TOMLDecodeError:
-            meant = None
-        if meant is None or meant != expected:
-            raise ValueError("it cannot be edited without loss")
-        return text
+    def _split(self, values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the table alone, and everything else; a group without other tables counts for nothing."""
+        tables = values.get(self.group, {})
+        if not isinstance(tables, dict):
+            return {}, values
+        mine = {self.name: tables[self.name]} if self.name in tables else {}
+        others = {key: value for key, value in tables.items() if key != self.name}
+        rest = {key: value for key, value in values.items() if key != self.group}
+        return {self.group: mine} if mine else {}, rest | ({self.group: others} if others else {})

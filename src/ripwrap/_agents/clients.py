@@ -8,25 +8,18 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import platformdirs
 
 from ripwrap._agents.blocks import Block, TomlEntry
 from ripwrap._agents.guide import BODY, CURSOR_RULE, HOOK_MESSAGE, INSTRUCTIONS, NAME, SKILL
-from ripwrap._agents.json_text import MADE, MARK, JsonEntry, Removed
+from ripwrap._agents.json_text import MADE, MARK, JsonEntry
 
 ClientName: TypeAlias = Literal["claude", "codex", "cursor", "gemini", "vscode", "opencode"]
 CLIENTS: tuple[ClientName, ...] = get_args(ClientName)
-
-
-class FileEdit(Protocol):
-    """What install writes into a file: `JsonEntry`, `TomlEntry` or `Block`."""
-
-    def add(self, text: str | None, made: str) -> str: ...
-    def remove(self, text: str) -> Removed: ...
-    def state(self, text: str) -> str: ...
-    def snippet(self) -> str: ...
+FileEdit: TypeAlias = JsonEntry | TomlEntry | Block
+"""What install writes into a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +55,7 @@ def targets(client: ClientName, project: Path | None, *, hook: bool) -> tuple[Ta
         hook: True to include the settings with the hook of Claude Code.
     """
     base = project or Path.home()
-    files = _PROJECT_FILES[client] if project else _user_files(client)
-    found = [Target(client, base, paths, edit) for paths, edit in zip(files, _edits(client, project), strict=True)]
+    found = [Target(client, base, paths, edit) for paths, edit in _files(client, is_project=project is not None)]
     return tuple(found if hook else found[:2])
 
 
@@ -81,59 +73,52 @@ def program_missing() -> bool:
     return shutil.which(NAME) is None
 
 
-_SKILL_FILE = f"skills/{NAME}/SKILL.md"
-_PROJECT_FILES: dict[ClientName, tuple[tuple[str, ...], ...]] = {
-    "claude": ((".mcp.json",), (f".claude/{_SKILL_FILE}",), (".claude/settings.json",)),
-    "codex": ((".codex/config.toml",), (f".agents/{_SKILL_FILE}",)),
-    "cursor": ((".cursor/mcp.json",), (f".cursor/rules/{NAME}.mdc",)),
-    "gemini": ((".gemini/settings.json",), ("GEMINI.md",)),
-    "vscode": ((".vscode/mcp.json",), (f".github/instructions/{NAME}.instructions.md",)),
-    "opencode": (
-        ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"),
-        (f".opencode/{_SKILL_FILE}",),
-    ),
-}
-
-
-def _user_files(client: ClientName) -> tuple[tuple[str, ...], ...]:
-    match client:
-        case "claude":
-            folder = os.environ.get("CLAUDE_CONFIG_DIR")
-            settings = f"{folder or '.claude'}/"
-            server = f"{folder}/.claude.json" if folder else ".claude.json"
-            return (server,), (f"{settings}{_SKILL_FILE}",), (f"{settings}settings.json",)
-        case "codex":
-            return (f"{os.environ.get('CODEX_HOME') or '.codex'}/config.toml",), (f".agents/{_SKILL_FILE}",)
-        case "cursor":
-            return (".cursor/mcp.json",), (f".cursor/{_SKILL_FILE}",)
-        case "gemini":
-            return (".gemini/settings.json",), (".gemini/GEMINI.md",)
-        case "vscode":
-            folder = f"{platformdirs.user_config_path('Code', appauthor=False, roaming=True)}/User"
-            return (f"{folder}/mcp.json",), (f"{folder}/prompts/{NAME}.instructions.md",)
-        case "opencode":
-            folder = f"{os.environ.get('XDG_CONFIG_HOME') or '.config'}/opencode"
-            return (f"{folder}/opencode.json", f"{folder}/opencode.jsonc"), (f"{folder}/{_SKILL_FILE}",)
-
-
-def _edits(client: ClientName, project: Path | None) -> tuple[FileEdit, ...]:
+def _files(client: ClientName, *, is_project: bool) -> tuple[tuple[tuple[str, ...], FileEdit], ...]:
+    """Return the names of the files of a client in a project, or of its user, and what is written into each."""
     here, workspace = _arguments("."), _arguments("${workspaceFolder}")
-    skill = Block(BODY, SKILL)
+    skill, skill_file = Block(BODY, SKILL), f"skills/{NAME}/SKILL.md"
+
+    def folder(name: str, variable: str) -> str:
+        return name if is_project else os.environ.get(variable) or name
+
     match client:
         case "claude":
-            return _server("mcpServers", {"type": "stdio", **here}, comments=False), skill, _HOOK
+            server = ".mcp.json" if is_project else f"{folder('.', 'CLAUDE_CONFIG_DIR')}/.claude.json"
+            own = folder(".claude", "CLAUDE_CONFIG_DIR")
+            return (
+                ((server,), _server("mcpServers", {"type": "stdio", **here}, comments=False)),
+                ((f"{own}/{skill_file}",), skill),
+                ((f"{own}/settings.json",), _HOOK),
+            )
         case "codex":
-            return _CODEX, skill
+            return ((f"{folder('.codex', 'CODEX_HOME')}/config.toml",), _CODEX), ((f".agents/{skill_file}",), skill)
         case "cursor":
-            return _server("mcpServers", workspace), Block(BODY, CURSOR_RULE) if project else skill
+            rule = (f".cursor/rules/{NAME}.mdc",), Block(BODY, CURSOR_RULE)
+            server = ".cursor/mcp.json"
+            guide = rule if is_project else ((f".cursor/{skill_file}",), skill)
+            return ((server,), _server("mcpServers", workspace)), guide
         case "gemini":
-            return _server("mcpServers", {**here, "cwd": "."}), Block(BODY)
+            server, context = ".gemini/settings.json", "GEMINI.md" if is_project else ".gemini/GEMINI.md"
+            return ((server,), _server("mcpServers", {**here, "cwd": "."})), ((context,), Block(BODY))
         case "vscode":
-            return _server("servers", {"type": "stdio", **workspace}), Block(BODY, INSTRUCTIONS)
+            code = f"{platformdirs.user_config_path('Code', appauthor=False, roaming=True)}/User"
+            server, guides = (".vscode", ".github/instructions") if is_project else (code, f"{code}/prompts")
+            return (
+                ((f"{server}/mcp.json",), _server("servers", {"type": "stdio", **workspace})),
+                ((f"{guides}/{NAME}.instructions.md",), Block(BODY, INSTRUCTIONS)),
+            )
         case "opencode":
+            config = ".opencode" if is_project else f"{folder('.config', 'XDG_CONFIG_HOME')}/opencode"
+            names = (f"{config}/opencode.json", f"{config}/opencode.jsonc")
             command = [here["command"], *here["args"]]
             value = {"type": "local", "command": command, "environment": {MARK: MADE}}
-            return JsonEntry(_opencode_keys, NAME, value), skill
+            return (
+                (
+                    ("opencode.json", "opencode.jsonc", *names) if is_project else names,
+                    JsonEntry(_opencode_keys, NAME, value),
+                ),
+                ((f"{config}/{skill_file}",), skill),
+            )
 
 
 def _arguments(root: str) -> dict[str, Any]:
@@ -174,7 +159,7 @@ _HOOK = JsonEntry(
     comments=False,
 )
 _CODEX = TomlEntry(
-    ("mcp_servers", NAME),
-    _arguments("."),
+    "mcp_servers",
+    NAME,
     Block(f'[mcp_servers.{NAME}]\ncommand = "{NAME}"\nargs = ["mcp", "--root", "."]\n', comment=("# ", "")),
 )

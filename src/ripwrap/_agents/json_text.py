@@ -132,21 +132,6 @@ class JsonEntry:
         del place[chain[at].key if isinstance(place, dict) else levels[at].members.index(found)]
         return Removed(self._checked(_cut(document, levels[at], chain[at]), expected), made)
 
-    def state(self, text: str) -> str:
-        """Return 'installed', 'yours' for an entry that install did not write, or 'absent'.
-
-        Raises:
-            ValueError: The text cannot be parsed.
-        """
-        document = parse(text, comments=self.comments)
-        keys, levels = self._levels(document)
-        found = self._find(document, levels, keys)
-        return "absent" if found is None else "yours" if made_in(_decode(document, found)) is None else "installed"
-
-    def snippet(self) -> str:
-        """Return the entry as JSON, to be pasted into a file that cannot be edited."""
-        return json.dumps(_unmarked(self._nested(self.keys({}), ENTRY_ALONE)))
-
     def _nested(self, keys: tuple[str, ...], made: str) -> Any:
         """Return the entry as a member, in objects with these keys."""
         value = json.loads(json.dumps(self.value).replace(MADE, f"made {made}"))
@@ -180,8 +165,11 @@ class JsonEntry:
     def _checked(self, text: str, expected: Any) -> str:
         """Return an edited text if it means what was expected."""
         if parse(text, comments=self.comments).value != expected:
-            raise ValueError("it cannot be edited without loss")
+            raise ValueError(f"it cannot be edited without loss; add or remove by hand: {self._snippet()}")
         return text
+
+    def _snippet(self) -> str:
+        return json.dumps(_unmarked(self._nested(self.keys({}), ENTRY_ALONE)))
 
 
 def parse(text: str, *, comments: bool) -> JsonText:
@@ -327,7 +315,7 @@ def _cut(document: JsonText, container: Container, member: Member) -> str:
         pieces.append((comma, comma + 1))
     elif before := [one for one in container.members if one.end < member.start]:
         comma = document.plain.index(",", before[-1].end)
-        pieces.insert(0, (comma, comma + 1))
+        pieces = [(comma, end)] if not text[comma + 1 : start].strip() else [(comma, comma + 1), *pieces]
     return "".join(_kept(text, pieces))
 
 

@@ -95,9 +95,15 @@ def state_of(target: Target) -> str:
         return "absent"
     try:
         content, _ = _read(os.path.realpath(target.path))
-        return target.edit.state(content.removeprefix(_BOM).decode())
+        text = content.removeprefix(_BOM).decode()
+        if target.edit.remove(text).text != text:
+            return "installed"
     except (ValueError, RecursionError, OSError) as error:
         return f"broken: {_reason(error)}"
+    try:
+        return "yours" if target.edit.add(text, "") == text else "absent"
+    except ValueError:  # it has another entry of this name
+        return "yours"
 
 
 def write(changes: Iterable[Change], disk: Disk) -> None:
@@ -139,15 +145,8 @@ def _planned(target: Target, *, install: bool) -> Change:
             new, made = target.edit.remove(text)
             folders = _folders(target, path, made) if new is None else ()
     except (ValueError, RecursionError) as error:
-        raise RefusedError(_refusal(target, shown, _reason(error), install=install)) from error
+        raise RefusedError(f"{shown} is left unchanged, and nothing was written: {_reason(error)}") from error
     return Change(target.client, shown, real, content, None if new is None else bom + new.encode(), state, folders)
-
-
-def _refusal(target: Target, shown: str, reason: str, *, install: bool) -> str:
-    text = f"{shown} is left unchanged, and nothing was written: {reason}"
-    if install and "without loss" in reason:
-        return f"{text}. Add this to it by hand:\n{target.edit.snippet()}"
-    return text
 
 
 def _reason(error: BaseException) -> str:
@@ -191,7 +190,7 @@ def _made(target: Target, path: Path) -> str:
 def _folders(target: Target, path: Path, made: str) -> tuple[Path, ...]:
     """Return the directories that install has made for a file, the innermost first; none if `made` names none."""
     outermost = target.base / made
-    if not made.endswith("/") or ".." in outermost.parts or outermost == target.base:
+    if not made.endswith("/") or ".." in outermost.parts or target.base not in outermost.parents:
         return ()
     return tuple(folder for folder in path.parents if folder.is_relative_to(outermost))
 

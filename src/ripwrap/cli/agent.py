@@ -32,7 +32,7 @@ agent: App = App(
 
 Client: TypeAlias = Annotated[ClientName, Parameter(show_choices=False)]
 User = Annotated[
-    bool, Parameter(negative=(), show_default=False, help="Edit the user's files, not those of the project in --cwd")
+    bool, Parameter(negative=(), show_default=False, help="Edit the user's files, not those of the project")
 ]
 DryRun = Annotated[bool, Parameter(negative=(), show_default=False, help="Show the changes, and write nothing")]
 
@@ -47,27 +47,28 @@ DryRun = Annotated[bool, Parameter(negative=(), show_default=False, help="Show t
     ),
 )
 def install(
-    *clients: Client,
+    *client: Client,
     user: User = False,
     hook: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     dry_run: DryRun = False,
     cwd: Cwd = ".",
     color: Color = "auto",
 ) -> int:
-    """Add ripwrap's MCP server and a guide to its tools to agents.
+    """Add ripwrap's MCP server, and a guide to it, to agents.
 
-    Clients are claude, codex, cursor, gemini, vscode and opencode. All changes are shown as a diff, then written. If a
-    file cannot be parsed, nothing is written.
+    CLIENT is claude, codex, cursor, gemini, vscode or opencode.
+
+    All changes are shown as a diff, then written. If a file cannot be edited, none is.
 
     Parameters
     ----------
-    clients
-        Agents to set up [default: those in use here]
+    client
+        Agents to set up [default: those in use]
     hook
-        Also have Claude Code refuse Grep and Glob for ripwrap
+        Also send Claude Code's Grep and Glob to ripwrap
     """
     project = Path(cwd).absolute()
-    chosen = clients or tuple(client for client in CLIENTS if is_used(client, project))
+    chosen = client or tuple(name for name in CLIENTS if is_used(name, project))
     if not chosen:
         raise ValueError(f"no agent is in use here; name one of {', '.join(CLIENTS)}")
     changes = plan_install(_targets(chosen, project, user=user, hook=hook))
@@ -85,20 +86,20 @@ def install(
     ),
 )
 def uninstall(
-    *clients: Client,
+    *client: Client,
     user: User = False,
     dry_run: DryRun = False,
     cwd: Cwd = ".",
     color: Color = "auto",
 ) -> int:
-    """Remove what `ripwrap agent install` has written, and nothing else.
+    """Remove what `ripwrap agent install` has written.
 
     Parameters
     ----------
-    clients
+    client
         Agents to remove ripwrap from [default: all]
     """
-    found = _targets(clients or CLIENTS, Path(cwd).absolute(), user=user, hook=True)
+    found = _targets(client or CLIENTS, Path(cwd).absolute(), user=user, hook=True)
     for target in found:
         if state_of(target) == "yours":
             complain(f"{target.client}: {target.path}: install did not write this, so it stays")
@@ -107,7 +108,7 @@ def uninstall(
 
 @agent.command(name="list", help_epilogue=epilogue("ripwrap agent list", after=SETUP_EXIT_CODES))
 def list_agents(*, cwd: Cwd = ".") -> int:
-    """List the files of each agent, and if ripwrap is in them."""
+    """List the files of agents, and whether ripwrap is in them."""
     project = Path(cwd).absolute()
     for user in (False, True):
         for target in _targets(CLIENTS, project, user=user, hook=True):
