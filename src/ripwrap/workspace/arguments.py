@@ -138,8 +138,9 @@ def join_paths(value: Any) -> Any:
     paths = cast("list[object]", value) if isinstance(value, list) else [value]
     if any(isinstance(one, str) and "\0" in one for one in paths):
         raise PydanticCustomError("nul", "a path without a NUL character", {})
-    several = isinstance(value, list) and paths and all(isinstance(one, str) for one in paths)
-    return "\0".join(map(str, paths)) if several else value
+    if isinstance(value, list) and paths and all(isinstance(one, str) for one in paths):
+        return "\0".join(map(str, paths))
+    return cast("Any", value)
 
 
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]

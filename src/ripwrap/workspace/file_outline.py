@@ -31,6 +31,7 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
     """
     if len(arguments.paths) > 1:
         return await read_several(call, arguments)
+    arguments = arguments.model_copy(update={"path": arguments.paths[0]})
     run, settings = call.run, call.settings
     read = await read_ranges(call, arguments)
     lines = await run.call(partial(shortened, read.answer, read.count, settings.max_chars))

@@ -100,8 +100,8 @@ class ReadFileArguments(ToolArguments, frozen=True):
 
     @property
     def paths(self) -> list[str]:
-        """The paths of the files, usually one."""
-        return self.path.split("\0")
+        """The paths of the files, usually one; each once."""
+        return list(dict.fromkeys(self.path.split("\0")))
 
     @property
     def chooses_lines(self) -> bool:

@@ -20,7 +20,7 @@ async def read_several(call: ToolCall, arguments: ReadFileArguments) -> ReadFile
         ValueError: There are too many files, or the outline is asked for.
         Exception: No file can be read; the error is that of the first.
     """
-    paths, most = list(dict.fromkeys(arguments.paths)), call.settings.max_chars // CHARS_PER_FILE
+    paths, most = arguments.paths, call.settings.max_chars // CHARS_PER_FILE
     if len(paths) > most:
         raise ValueError(f"path names {len(paths)} files, and a call reads at most {most}; pass fewer")
     if arguments.outline:
