@@ -137,6 +137,11 @@ def test_entry_is_removed_after_a_program_has_written_the_file_anew(before: str,
         assert SERVER.remove(before.replace("X", json.dumps(value, indent=indent))).text == after
 
 
+def test_member_after_the_entry_does_not_get_into_a_comment() -> None:
+    added = VSCODE.add('{"servers": { // mine\n  "b": {}\n}}', "").replace(',\n  "b"', ', "b"')
+    assert VSCODE.remove(added).text == '{"servers": { // mine\n  "b": {}\n}}'
+
+
 def test_object_that_install_made_stays_if_it_has_another_member_or_a_comment() -> None:
     added = VSCODE.add("{\n}\n", "")
     commented = added.replace('{"ripwrap"', '{ /* mine */ "ripwrap"')

@@ -6,9 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ripwrap._agents.json_text import ENTRY_ALONE, Removed
+from ripwrap._agents.json_text import ENTRY_ALONE, Removed, TakenError
 
-_BEGIN, _END = ">>> ripwrap agent install, made ", "<<< ripwrap agent install"
+MARK = "ripwrap agent install"
+"""Text in the comments before and after a block."""
+_BEGIN, _END = f">>> {MARK}, made ", f"<<< {MARK}"
 
 
 class Found(NamedTuple):
@@ -51,7 +53,7 @@ class Block:
             block = self._written(found.made).replace("\n", found.newline)
             return text[: found.start] + block + text[found.end :]
         if self.header:
-            raise ValueError(
+            raise TakenError(
                 "it is there already, and install did not write it; remove or rename it, then install again"
             )
         newline = "\r\n" if "\r\n" in text else "\n"

@@ -7,6 +7,7 @@ entry is one insertion at the beginning of its object or array, on a line of its
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,6 +27,10 @@ _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf'((?:{_STRING}|[^\s\[{{,:"])\s*),(?=\s*[}}\]])|{_STRING}', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
+
+
+class TakenError(ValueError):
+    """There is an entry or file of this name that install did not write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ class JsonEntry:
         if (found := self._find(document, levels, keys)) is not None:
             if _unmarked(_decode(document, found)) == _unmarked(self.value):
                 return text
-            raise ValueError(
+            raise TakenError(
                 f"it has another entry {json.dumps(self.name or MARK)}; remove or rename that entry, then install again"
             )
         missing = keys[len(levels) - 1 :]
@@ -164,12 +169,11 @@ class JsonEntry:
 
     def _checked(self, text: str, expected: Any) -> str:
         """Return an edited text if it means what was expected."""
-        if parse(text, comments=self.comments).value != expected:
-            raise ValueError(f"it cannot be edited without loss; add or remove by hand: {self._snippet()}")
-        return text
-
-    def _snippet(self) -> str:
-        return json.dumps(_unmarked(self._nested(self.keys({}), ENTRY_ALONE)))
+        with suppress(json.JSONDecodeError):
+            if parse(text, comments=self.comments).value == expected:
+                return text
+        entry = json.dumps(_unmarked(self._nested(self.keys({}), ENTRY_ALONE)))
+        raise ValueError(f"it cannot be edited without loss; add or remove by hand: {entry}")
 
 
 def parse(text: str, *, comments: bool) -> JsonText:
@@ -301,11 +305,12 @@ def _unit(text: str) -> str:
 
 
 def _cut(document: JsonText, container: Container, member: Member) -> str:
-    """Remove a member with one comma beside it, and with its line if it stands at the beginning of a line."""
+    """Remove a member with one comma beside it, and with its line if nothing else is on the line."""
     text, (_, start, _, end) = document.text, member
     comma = _skip(document.plain, end)
     indented = len(text[:start].rstrip(" \t"))
-    on_own_line = text[indented - 1 : indented] == "\n"
+    after = text[end + 1 if text[end : end + 1] == "," else end :][:1]
+    on_own_line = text[indented - 1 : indented] == "\n" and after in ("\r", "\n")
     if on_own_line:
         start = indented - (2 if text[indented - 2 : indented - 1] == "\r" else 1)
     pieces = [(start, end)]

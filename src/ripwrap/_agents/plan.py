@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
+from ripwrap._agents import blocks, json_text
 from ripwrap._agents.blocks import Block
 from ripwrap._agents.clients import ClientName, Target
+from ripwrap._agents.json_text import TakenError
 from ripwrap._protected import refuse_protected
 from ripwrap._safe_write import Disk, FileState
 from ripwrap._text import cut_text
@@ -19,6 +21,8 @@ MAX_BYTES = 16 << 20
 
 _MAX_LINE = 400
 _BOM = b"\xef\xbb\xbf"
+_MARKS = blocks.MARK, json_text.MARK
+"""Texts of which one is in each file that install has written."""
 
 
 class RefusedError(ValueError):
@@ -102,8 +106,8 @@ def state_of(target: Target) -> str:
         return f"broken: {_reason(error)}"
     try:
         return "yours" if target.edit.add(text, "") == text else "absent"
-    except ValueError:  # it has another entry of this name
-        return "yours"
+    except ValueError as error:
+        return "yours" if isinstance(error, TakenError) else "absent"
 
 
 def write(changes: Iterable[Change], disk: Disk) -> None:
@@ -136,6 +140,8 @@ def _planned(target: Target, *, install: bool) -> Change:
             return Change(target.client, shown, real, None, target.edit.add(None, made).encode(), None)
         content, state = _read(real)
         refuse_protected(real)
+        if not install and not any(mark.encode() in content for mark in _MARKS):  # it may be broken, or another's
+            return Change(target.client, shown, real, content, content, state)
         bom = _BOM if content.startswith(_BOM) else b""
         text = content.removeprefix(bom).decode()
         if install:
@@ -206,6 +212,7 @@ def _write(change: Change, disk: Disk) -> None:
     name = f".ripwrap-{os.urandom(8).hex()}"
     try:
         disk.write_beside(change.real, name, change.new, change.state)
+        disk.sync_files([os.path.join(os.path.dirname(change.real), name)])
         disk.replace(change.real, name, change.state)
     except BaseException:
         disk.remove_beside(change.real, name)

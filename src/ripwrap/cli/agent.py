@@ -71,6 +71,8 @@ def install(
     chosen = client or tuple(name for name in CLIENTS if is_used(name, project))
     if not chosen:
         raise ValueError(f"no agent is in use here; name one of {', '.join(CLIENTS)}")
+    if hook and "claude" not in chosen:
+        raise ValueError("--hook is for claude alone; leave it out, or name claude")
     changes = plan_install(_targets(chosen, project, user=user, hook=hook))
     if program_missing():
         complain(
