@@ -9,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from ripwrap._agents import blocks, json_text
-from ripwrap._agents.blocks import Block
+from ripwrap._agents.blocks import TextBlock
 from ripwrap._agents.clients import ClientName, Target
 from ripwrap._agents.json_text import TakenError
 from ripwrap._protected import refuse_protected
@@ -30,7 +30,7 @@ class RefusedError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConfigChange:
     """Planned change of a file.
 
     Attributes:
@@ -73,7 +73,7 @@ class Change:
         return "".join(("--- {}\n+++ {}\n".format(*names), f"@@ {head} @@\n", *body))
 
 
-def plan_install(targets: Iterable[Target]) -> list[Change]:
+def plan_install(targets: Iterable[Target]) -> list[ConfigChange]:
     """Return the changes that write ripwrap into files.
 
     Raises:
@@ -83,7 +83,7 @@ def plan_install(targets: Iterable[Target]) -> list[Change]:
     return [_planned(target, install=True) for target in targets]
 
 
-def plan_uninstall(targets: Iterable[Target]) -> list[Change]:
+def plan_uninstall(targets: Iterable[Target]) -> list[ConfigChange]:
     """Return the changes that take what install wrote out of files.
 
     Raises:
@@ -110,7 +110,7 @@ def state_of(target: Target) -> str:
         return "yours" if isinstance(error, TakenError) else "absent"
 
 
-def write(changes: Iterable[Change], disk: Disk) -> None:
+def write(changes: Iterable[ConfigChange], disk: Disk) -> None:
     """Write changes. Each file is replaced in one step, and only if it has not changed since it was read.
 
     Raises:
@@ -126,7 +126,7 @@ def write(changes: Iterable[Change], disk: Disk) -> None:
                 folder.rmdir()
 
 
-def _planned(target: Target, *, install: bool) -> Change:
+def _planned(target: Target, *, install: bool) -> ConfigChange:
     path = target.path
     real = os.path.realpath(path)
     shown = str(path.relative_to(target.base)) if path.is_relative_to(target.base) else str(path)
@@ -137,11 +137,11 @@ def _planned(target: Target, *, install: bool) -> Change:
         if not os.path.lexists(path):
             made = _made(target, path)
             refuse_protected(real)
-            return Change(target.client, shown, real, None, target.edit.add(None, made).encode(), None)
+            return ConfigChange(target.client, shown, real, None, target.edit.add(None, made).encode(), None)
         content, state = _read(real)
         refuse_protected(real)
         if not install and not any(mark.encode() in content for mark in _MARKS):  # it may be broken, or another's
-            return Change(target.client, shown, real, content, content, state)
+            return ConfigChange(target.client, shown, real, content, content, state)
         bom = _BOM if content.startswith(_BOM) else b""
         text = content.removeprefix(bom).decode()
         if install:
@@ -152,7 +152,9 @@ def _planned(target: Target, *, install: bool) -> Change:
             folders = _folders(target, path, made) if new is None else ()
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"{shown} is left unchanged, and nothing was written: {_reason(error)}") from error
-    return Change(target.client, shown, real, content, None if new is None else bom + new.encode(), state, folders)
+    return ConfigChange(
+        target.client, shown, real, content, None if new is None else bom + new.encode(), state, folders
+    )
 
 
 def _reason(error: BaseException) -> str:
@@ -176,7 +178,7 @@ def _check_link(target: Target, real: str) -> None:
     An entry is added only to a file that parses as a configuration, so links to such files are followed.
     """
     inside = Path(real).is_relative_to(os.path.realpath(target.base))
-    if not inside and target.base != Path.home() and isinstance(target.edit, Block):
+    if not inside and target.base != Path.home() and isinstance(target.edit, TextBlock):
         raise ValueError(f"it leads out of the project, to {real}")
 
 
@@ -201,7 +203,7 @@ def _folders(target: Target, path: Path, made: str) -> tuple[Path, ...]:
     return tuple(folder for folder in path.parents if folder.is_relative_to(outermost))
 
 
-def _write(change: Change, disk: Disk) -> None:
+def _write(change: ConfigChange, disk: Disk) -> None:
     if change.state is None:
         os.makedirs(os.path.dirname(change.real), exist_ok=True)
         disk.create(change.real, change.new or b"")
