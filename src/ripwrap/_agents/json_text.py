@@ -193,6 +193,10 @@ def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict)
 
 
+def _is_array(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
 def made_in(value: Any) -> str | None:
     """Return what install made according to the mark in an entry; `None` if install did not write the entry."""
     found = _MADE.search(json.dumps(value))
@@ -272,9 +276,8 @@ def _unmarked(value: Any) -> Any:
     if is_object(value):
         kept = {key: _unmarked(one) for key, one in value.items() if key != MARK}
         return {key: one for key, one in kept.items() if one != {}}
-    if isinstance(value, list):
-        elements: list[Any] = value
-        return [_unmarked(one) for one in elements]
+    if _is_array(value):
+        return [_unmarked(one) for one in value]
     return _MADE.sub("", value.replace(MADE, "made ")) if isinstance(value, str) else value
 
 
