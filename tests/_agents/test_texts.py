@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripwrap._agents.blocks import Block, TomlEntry
+from ripwrap._agents.blocks import TextBlock, TomlEntry
 from ripwrap._agents.clients import CLIENTS, FileEdit, targets
 from ripwrap._agents.guide import BODY, SKILL
 from ripwrap._agents.json_text import JsonEntry, parse
 
 SERVER, _, HOOK = (target.edit for target in targets("claude", None, hook=True))
 VSCODE, OPENCODE, CODEX = (targets(name, None, hook=False)[0].edit for name in ("vscode", "opencode", "codex"))
-GUIDE = Block(BODY)
+GUIDE = TextBlock(BODY)
 
 
 def round_trip(edit: FileEdit, text: str) -> str:
@@ -137,6 +137,11 @@ def test_entry_is_removed_after_a_program_has_written_the_file_anew(before: str,
         assert SERVER.remove(before.replace("X", json.dumps(value, indent=indent))).text == after
 
 
+def test_member_after_the_entry_does_not_get_into_a_comment() -> None:
+    added = VSCODE.add('{"servers": { // mine\n  "b": {}\n}}', "").replace(',\n  "b"', ', "b"')
+    assert VSCODE.remove(added).text == '{"servers": { // mine\n  "b": {}\n}}'
+
+
 def test_object_that_install_made_stays_if_it_has_another_member_or_a_comment() -> None:
     added = VSCODE.add("{\n}\n", "")
     commented = added.replace('{"ripwrap"', '{ /* mine */ "ripwrap"')
@@ -170,7 +175,7 @@ def test_object_that_install_made_stays_if_it_has_another_member_or_a_comment() 
         (CODEX, "mcp_servers = 1\n", "it cannot be edited without loss"),
         (CODEX, "[[mcp_servers]]\na = 1\n", "it cannot be edited without loss"),
         (CODEX, "[mcp_servers.ripwrap]\ncommand = 'x'\n", r"it has another table \[mcp_servers.ripwrap\]"),
-        (Block(BODY, SKILL), "mine\n", "it is there already, and install did not write it"),
+        (TextBlock(BODY, SKILL), "mine\n", "it is there already, and install did not write it"),
     ],
 )
 def test_text_that_cannot_be_edited_is_refused(edit: FileEdit, text: str, says: str) -> None:

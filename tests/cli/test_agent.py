@@ -312,6 +312,27 @@ def test_nothing_is_written_if_one_of_several_files_is_broken(project: Path) -> 
     assert "cursor    project  broken: " in output("agent", "list", cwd=project)
 
 
+def test_uninstall_needs_no_file_to_be_whole_that_has_nothing_of_install(project: Path) -> None:
+    plant(project, {".cursor/mcp.json": "{", ".codex/config.toml": 'mcp_servers = {x = {command = "x"}}\n'})
+    before = everything(project)
+    output("agent", "install", "claude", cwd=project)
+    assert "codex     project  absent " in output("agent", "list", cwd=project)
+    output("agent", "uninstall", cwd=project)
+    assert everything(project) == before
+
+
+def test_file_that_was_broken_after_install_is_left_by_uninstall(project: Path) -> None:
+    output("agent", "install", "claude", "codex", cwd=project)
+    for name in (".mcp.json", ".codex/config.toml"):
+        with (project / name).open("a") as file:
+            file.write("}")
+    before = everything(project)
+    done = run("agent", "uninstall", "claude", cwd=project, code=2)
+    assert done.stderr.startswith(b"ripwrap: .mcp.json is left unchanged, and nothing was written: Extra data")
+    assert b"config.toml is left unchanged" in run("agent", "uninstall", "codex", cwd=project, code=2).stderr
+    assert everything(project) == before
+
+
 @pytest.mark.parametrize("client", ["claude", "codex"])
 def test_equal_entry_that_the_user_wrote_stays(client: str, project: Path) -> None:
     server = {"type": "stdio", "command": "ripwrap", "args": ["mcp", "--root", "."]}
@@ -426,6 +447,7 @@ def test_no_client_is_in_use(project: Path, tmp_path: Path) -> None:
     done = run("agent", "install", cwd=project, code=2)
     assert done.stderr.decode() == f"ripwrap: no agent is in use here; name one of {', '.join(CLIENTS)}\n"
     assert b"--cwd must be a directory" in run("agent", "list", "--cwd=gone", cwd=project, code=2).stderr
+    assert b"--hook is for claude alone" in run("agent", "install", "codex", "--hook", cwd=project, code=2).stderr
     assert b"CLIENT" in run("agent", "install", "emacs", cwd=project, code=2).stderr
 
 

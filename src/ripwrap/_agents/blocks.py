@@ -6,12 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ripwrap._agents.json_text import ENTRY_ALONE, Removed
+from ripwrap._agents.json_text import ENTRY_ALONE, Removed, TakenError, is_object
 
-_BEGIN, _END = ">>> ripwrap agent install, made ", "<<< ripwrap agent install"
+MARK = "ripwrap agent install"
+"""Text in the comments before and after a block."""
+_BEGIN, _END = f">>> {MARK}, made ", f"<<< {MARK}"
 
 
-class Found(NamedTuple):
+class FoundBlock(NamedTuple):
     """Block in a text: its offsets, what install made, and the newline of its lines."""
 
     start: int
@@ -21,7 +23,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TextBlock:
     """Lines between two comments that name ripwrap.
 
     Attributes:
@@ -51,7 +53,7 @@ class Block:
             block = self._written(found.made).replace("\n", found.newline)
             return text[: found.start] + block + text[found.end :]
         if self.header:
-            raise ValueError(
+            raise TakenError(
                 "it is there already, and install did not write it; remove or rename it, then install again"
             )
         newline = "\r\n" if "\r\n" in text else "\n"
@@ -77,14 +79,14 @@ class Block:
         start, end = self.comment
         return f"{self.header}{start}{_BEGIN}{made}{end}\n{self.body}{start}{_END}{end}"
 
-    def _find(self, text: str) -> Found | None:
+    def _find(self, text: str) -> FoundBlock | None:
         start, end = self.comment
         begin = re.search(rf"(?m)^{re.escape(start + _BEGIN)}([^\r\n]*){re.escape(end)}(\r?\n)", text)
         if begin is None or (last := text.find(f"\n{start}{_END}{end}", begin.end() - 1)) < 0:
             return None
         header = self.header.replace("\n", begin[2])
         first = 0 if text[: begin.start()] == header else begin.start()
-        return Found(first, last + len(f"\n{start}{_END}{end}"), begin[1], begin[2])
+        return FoundBlock(first, last + len(f"\n{start}{_END}{end}"), begin[1], begin[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class TomlEntry:
 
     group: str
     name: str
-    block: Block
+    block: TextBlock
 
     def add(self, text: str | None, made: str) -> str:
         """Return the text with the table at its end; the same text if it has an equal table.
@@ -104,7 +106,7 @@ class TomlEntry:
         wanted = tomllib.loads(self.block.body)
         before = tomllib.loads(text or "")
         tables = before.get(self.group, {})
-        if text is not None and isinstance(tables, dict) and self.name in tables:
+        if text is not None and is_object(tables) and self.name in tables:
             if tables[self.name] == wanted[self.group][self.name]:
                 return text
             raise ValueError(
@@ -137,7 +139,7 @@ class TomlEntry:
     def _split(self, values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the table alone, and everything else; a group without other tables counts for nothing."""
         tables = values.get(self.group, {})
-        if not isinstance(tables, dict):
+        if not is_object(tables):
             return {}, values
         mine = {self.name: tables[self.name]} if self.name in tables else {}
         others = {key: value for key, value in tables.items() if key != self.name}

@@ -12,13 +12,13 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import platformdirs
 
-from ripwrap._agents.blocks import Block, TomlEntry
+from ripwrap._agents.blocks import TextBlock, TomlEntry
 from ripwrap._agents.guide import BODY, CURSOR_RULE, HOOK_MESSAGE, INSTRUCTIONS, NAME, SKILL
-from ripwrap._agents.json_text import MADE, MARK, JsonEntry
+from ripwrap._agents.json_text import MADE, MARK, JsonEntry, is_object
 
 ClientName: TypeAlias = Literal["claude", "codex", "cursor", "gemini", "vscode", "opencode"]
 CLIENTS: tuple[ClientName, ...] = get_args(ClientName)
-FileEdit: TypeAlias = JsonEntry | TomlEntry | Block
+FileEdit: TypeAlias = JsonEntry | TomlEntry | TextBlock
 """What install writes into a file."""
 
 
@@ -76,7 +76,7 @@ def program_missing() -> bool:
 def _files(client: ClientName, *, is_project: bool) -> tuple[tuple[tuple[str, ...], FileEdit], ...]:
     """Return the names of the files of a client in a project, or of its user, and what is written into each."""
     here, workspace = _arguments("."), _arguments("${workspaceFolder}")
-    skill, skill_file = Block(BODY, SKILL), f"skills/{NAME}/SKILL.md"
+    skill, skill_file = TextBlock(BODY, SKILL), f"skills/{NAME}/SKILL.md"
 
     def folder(name: str, variable: str) -> str:
         return name if is_project else os.environ.get(variable) or name
@@ -93,19 +93,19 @@ def _files(client: ClientName, *, is_project: bool) -> tuple[tuple[tuple[str, ..
         case "codex":
             return ((f"{folder('.codex', 'CODEX_HOME')}/config.toml",), _CODEX), ((f".agents/{skill_file}",), skill)
         case "cursor":
-            rule = (f".cursor/rules/{NAME}.mdc",), Block(BODY, CURSOR_RULE)
+            rule = (f".cursor/rules/{NAME}.mdc",), TextBlock(BODY, CURSOR_RULE)
             server = ".cursor/mcp.json"
             guide = rule if is_project else ((f".cursor/{skill_file}",), skill)
             return ((server,), _server("mcpServers", workspace)), guide
         case "gemini":
             server, context = ".gemini/settings.json", "GEMINI.md" if is_project else ".gemini/GEMINI.md"
-            return ((server,), _server("mcpServers", {**here, "cwd": "."})), ((context,), Block(BODY))
+            return ((server,), _server("mcpServers", {**here, "cwd": "."})), ((context,), TextBlock(BODY))
         case "vscode":
             code = f"{platformdirs.user_config_path('Code', appauthor=False, roaming=True)}/User"
             server, guides = (".vscode", ".github/instructions") if is_project else (code, f"{code}/prompts")
             return (
                 ((f"{server}/mcp.json",), _server("servers", {"type": "stdio", **workspace})),
-                ((f"{guides}/{NAME}.instructions.md",), Block(BODY, INSTRUCTIONS)),
+                ((f"{guides}/{NAME}.instructions.md",), TextBlock(BODY, INSTRUCTIONS)),
             )
         case "opencode":
             config = ".opencode" if is_project else f"{folder('.config', 'XDG_CONFIG_HOME')}/opencode"
@@ -136,9 +136,9 @@ def _keys(*keys: str) -> Callable[[Any], tuple[str, ...]]:
 def _opencode_keys(config: dict[str, Any]) -> tuple[str, ...]:
     """Return the keys of the servers: opencode 2 reads `mcp.servers.NAME`, and also `mcp.NAME`, as opencode 1 does."""
     mcp = config.get("mcp")
-    servers = mcp.get("servers") if isinstance(mcp, dict) and NAME not in mcp else None
-    is_server = isinstance(servers, dict) and bool(servers.keys() & {"type", "command", "url", "enabled"})
-    return ("mcp", "servers") if isinstance(servers, dict) and not is_server else ("mcp",)
+    servers = mcp.get("servers") if is_object(mcp) and NAME not in mcp else None
+    is_server = is_object(servers) and bool(servers.keys() & {"type", "command", "url", "enabled"})
+    return ("mcp", "servers") if is_object(servers) and not is_server else ("mcp",)
 
 
 def _is_marked(path: Path) -> bool:
@@ -161,5 +161,5 @@ _HOOK = JsonEntry(
 _CODEX = TomlEntry(
     "mcp_servers",
     NAME,
-    Block(f'[mcp_servers.{NAME}]\ncommand = "{NAME}"\nargs = ["mcp", "--root", "."]\n', comment=("# ", "")),
+    TextBlock(f'[mcp_servers.{NAME}]\ncommand = "{NAME}"\nargs = ["mcp", "--root", "."]\n', comment=("# ", "")),
 )

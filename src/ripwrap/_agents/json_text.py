@@ -7,8 +7,9 @@ entry is one insertion at the beginning of its object or array, on a line of its
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 MARK = "RIPWRAP_AGENT"
 """Name in an entry that shows that install wrote the entry. A client gives it to the server as an environment variable.
@@ -26,6 +27,10 @@ _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf'((?:{_STRING}|[^\s\[{{,:"])\s*),(?=\s*[}}\]])|{_STRING}', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
+
+
+class TakenError(ValueError):
+    """There is an entry or file of this name that install did not write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class Member(NamedTuple):
     end: int
 
 
-class Container(NamedTuple):
+class JsonContainer(NamedTuple):
     """Object or array: the offsets of its brackets, and its members."""
 
     opened: int
@@ -100,7 +105,7 @@ class JsonEntry:
         if (found := self._find(document, levels, keys)) is not None:
             if _unmarked(_decode(document, found)) == _unmarked(self.value):
                 return text
-            raise ValueError(
+            raise TakenError(
                 f"it has another entry {json.dumps(self.name or MARK)}; remove or rename that entry, then install again"
             )
         missing = keys[len(levels) - 1 :]
@@ -129,7 +134,7 @@ class JsonEntry:
             return Removed(None, made)
         expected = parse(text, comments=self.comments).value
         place = _walk(expected, keys[:at])
-        del place[chain[at].key if isinstance(place, dict) else levels[at].members.index(found)]
+        del place[chain[at].key if is_object(place) else levels[at].members.index(found)]
         return Removed(self._checked(_cut(document, levels[at], chain[at]), expected), made)
 
     def _nested(self, keys: tuple[str, ...], made: str) -> Any:
@@ -140,9 +145,9 @@ class JsonEntry:
             member = {key: member}
         return member
 
-    def _levels(self, document: JsonText) -> tuple[tuple[str, ...], list[Container]]:
+    def _levels(self, document: JsonText) -> tuple[tuple[str, ...], list[JsonContainer]]:
         """Return the keys, and the objects and arrays on the way to the entry, as far as they exist."""
-        if not isinstance(document.value, dict):
+        if not is_object(document.value):
             raise ValueError("it is not an object of JSON")
         keys = self.keys(document.value)
         levels = [_container(document.plain, _skip(document.plain, 0))]
@@ -155,7 +160,7 @@ class JsonEntry:
             levels.append(_container(document.plain, member.value))
         return keys, levels
 
-    def _find(self, document: JsonText, levels: list[Container], keys: tuple[str, ...]) -> Member | None:
+    def _find(self, document: JsonText, levels: list[JsonContainer], keys: tuple[str, ...]) -> Member | None:
         if len(levels) <= len(keys):
             return None
         if self.name is not None:
@@ -164,12 +169,11 @@ class JsonEntry:
 
     def _checked(self, text: str, expected: Any) -> str:
         """Return an edited text if it means what was expected."""
-        if parse(text, comments=self.comments).value != expected:
-            raise ValueError(f"it cannot be edited without loss; add or remove by hand: {self._snippet()}")
-        return text
-
-    def _snippet(self) -> str:
-        return json.dumps(_unmarked(self._nested(self.keys({}), ENTRY_ALONE)))
+        with suppress(json.JSONDecodeError):
+            if parse(text, comments=self.comments).value == expected:
+                return text
+        entry = json.dumps(_unmarked(self._nested(self.keys({}), ENTRY_ALONE)))
+        raise ValueError(f"it cannot be edited without loss; add or remove by hand: {entry}")
 
 
 def parse(text: str, *, comments: bool) -> JsonText:
@@ -182,6 +186,15 @@ def parse(text: str, *, comments: bool) -> JsonText:
     if comments:
         plain = _TRAILING_COMMA.sub(lambda found: found[0] if found[1] is None else f"{found[1]} ", _blanked(text))
     return JsonText(text, plain, json.loads(plain, parse_constant=_refuse_constant))
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Return True if a parsed value is an object of JSON, or a table of TOML."""
+    return isinstance(value, dict)
+
+
+def _is_array(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
 
 
 def made_in(value: Any) -> str | None:
@@ -208,7 +221,7 @@ def _skip(plain: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _container(plain: str, opened: int) -> Container:
+def _container(plain: str, opened: int) -> JsonContainer:
     """Return the object or array that begins at `opened`, in a text that has been parsed."""
     members: list[Member] = []
     closing = "}" if plain[opened] == "{" else "]"
@@ -224,14 +237,14 @@ def _container(plain: str, opened: int) -> Container:
         at = _skip(plain, at)
         if plain[at] == ",":
             at = _skip(plain, at + 1)
-    return Container(opened, at, members)
+    return JsonContainer(opened, at, members)
 
 
 def _decode(document: JsonText, member: Member) -> Any:
     return _DECODER.raw_decode(document.plain, member.value)[0]
 
 
-def _named(container: Container, key: str) -> Member | None:
+def _named(container: JsonContainer, key: str) -> Member | None:
     found = [one for one in container.members if one.key == key]
     if len(found) > 1:
         raise ValueError(f"it has the key {json.dumps(key)} twice; remove one of the two")
@@ -260,21 +273,21 @@ def _written(member: Any) -> str:
 
 def _unmarked(value: Any) -> Any:
     """Return a value without marks, and without empty objects."""
-    if isinstance(value, dict):
+    if is_object(value):
         kept = {key: _unmarked(one) for key, one in value.items() if key != MARK}
         return {key: one for key, one in kept.items() if one != {}}
-    if isinstance(value, list):
+    if _is_array(value):
         return [_unmarked(one) for one in value]
     return _MADE.sub("", value.replace(MADE, "made ")) if isinstance(value, str) else value
 
 
-def _has_comment(document: JsonText, container: Container) -> bool:
+def _has_comment(document: JsonText, container: JsonContainer) -> bool:
     outermost = container.opened == _skip(document.plain, 0)
     around = slice(None) if outermost else slice(container.opened, container.closed)
     return document.text[around] != document.plain[around]
 
 
-def _inserted(document: JsonText, container: Container, member: str) -> str:
+def _inserted(document: JsonText, container: JsonContainer, member: str) -> str:
     """Insert a member before all others, on a line of its own unless the first one is on the line of the bracket."""
     text, at = document.text, container.opened + 1
     first = container.members[0].start if container.members else container.closed
@@ -300,12 +313,13 @@ def _unit(text: str) -> str:
     return found[1] if found else "  "
 
 
-def _cut(document: JsonText, container: Container, member: Member) -> str:
-    """Remove a member with one comma beside it, and with its line if it stands at the beginning of a line."""
+def _cut(document: JsonText, container: JsonContainer, member: Member) -> str:
+    """Remove a member with one comma beside it, and with its line if nothing else is on the line."""
     text, (_, start, _, end) = document.text, member
     comma = _skip(document.plain, end)
     indented = len(text[:start].rstrip(" \t"))
-    on_own_line = text[indented - 1 : indented] == "\n"
+    after = text[end + 1 if text[end : end + 1] == "," else end :][:1]
+    on_own_line = text[indented - 1 : indented] == "\n" and after in ("\r", "\n")
     if on_own_line:
         start = indented - (2 if text[indented - 2 : indented - 1] == "\r" else 1)
     pieces = [(start, end)]

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from ripwrap._agents.blocks import Block
+from ripwrap._agents import blocks, json_text
+from ripwrap._agents.blocks import TextBlock
 from ripwrap._agents.clients import ClientName, Target
+from ripwrap._agents.json_text import TakenError
 from ripwrap._protected import refuse_protected
 from ripwrap._safe_write import Disk, FileState
 from ripwrap._text import cut_text
@@ -19,6 +21,8 @@ MAX_BYTES = 16 << 20
 
 _MAX_LINE = 400
 _BOM = b"\xef\xbb\xbf"
+_MARKS = blocks.MARK, json_text.MARK
+"""Texts of which one is in each file that install has written."""
 
 
 class RefusedError(ValueError):
@@ -26,7 +30,7 @@ class RefusedError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConfigChange:
     """Planned change of a file.
 
     Attributes:
@@ -69,7 +73,7 @@ class Change:
         return "".join(("--- {}\n+++ {}\n".format(*names), f"@@ {head} @@\n", *body))
 
 
-def plan_install(targets: Iterable[Target]) -> list[Change]:
+def plan_install(targets: Iterable[Target]) -> list[ConfigChange]:
     """Return the changes that write ripwrap into files.
 
     Raises:
@@ -79,7 +83,7 @@ def plan_install(targets: Iterable[Target]) -> list[Change]:
     return [_planned(target, install=True) for target in targets]
 
 
-def plan_uninstall(targets: Iterable[Target]) -> list[Change]:
+def plan_uninstall(targets: Iterable[Target]) -> list[ConfigChange]:
     """Return the changes that take what install wrote out of files.
 
     Raises:
@@ -102,11 +106,11 @@ def state_of(target: Target) -> str:
         return f"broken: {_reason(error)}"
     try:
         return "yours" if target.edit.add(text, "") == text else "absent"
-    except ValueError:  # it has another entry of this name
-        return "yours"
+    except ValueError as error:
+        return "yours" if isinstance(error, TakenError) else "absent"
 
 
-def write(changes: Iterable[Change], disk: Disk) -> None:
+def write(changes: Iterable[ConfigChange], disk: Disk) -> None:
     """Write changes. Each file is replaced in one step, and only if it has not changed since it was read.
 
     Raises:
@@ -122,7 +126,7 @@ def write(changes: Iterable[Change], disk: Disk) -> None:
                 folder.rmdir()
 
 
-def _planned(target: Target, *, install: bool) -> Change:
+def _planned(target: Target, *, install: bool) -> ConfigChange:
     path = target.path
     real = os.path.realpath(path)
     shown = str(path.relative_to(target.base)) if path.is_relative_to(target.base) else str(path)
@@ -133,9 +137,11 @@ def _planned(target: Target, *, install: bool) -> Change:
         if not os.path.lexists(path):
             made = _made(target, path)
             refuse_protected(real)
-            return Change(target.client, shown, real, None, target.edit.add(None, made).encode(), None)
+            return ConfigChange(target.client, shown, real, None, target.edit.add(None, made).encode(), None)
         content, state = _read(real)
         refuse_protected(real)
+        if not install and not any(mark.encode() in content for mark in _MARKS):  # it may be broken, or another's
+            return ConfigChange(target.client, shown, real, content, content, state)
         bom = _BOM if content.startswith(_BOM) else b""
         text = content.removeprefix(bom).decode()
         if install:
@@ -146,7 +152,9 @@ def _planned(target: Target, *, install: bool) -> Change:
             folders = _folders(target, path, made) if new is None else ()
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"{shown} is left unchanged, and nothing was written: {_reason(error)}") from error
-    return Change(target.client, shown, real, content, None if new is None else bom + new.encode(), state, folders)
+    return ConfigChange(
+        target.client, shown, real, content, None if new is None else bom + new.encode(), state, folders
+    )
 
 
 def _reason(error: BaseException) -> str:
@@ -170,7 +178,7 @@ def _check_link(target: Target, real: str) -> None:
     An entry is added only to a file that parses as a configuration, so links to such files are followed.
     """
     inside = Path(real).is_relative_to(os.path.realpath(target.base))
-    if not inside and target.base != Path.home() and isinstance(target.edit, Block):
+    if not inside and target.base != Path.home() and isinstance(target.edit, TextBlock):
         raise ValueError(f"it leads out of the project, to {real}")
 
 
@@ -195,7 +203,7 @@ def _folders(target: Target, path: Path, made: str) -> tuple[Path, ...]:
     return tuple(folder for folder in path.parents if folder.is_relative_to(outermost))
 
 
-def _write(change: Change, disk: Disk) -> None:
+def _write(change: ConfigChange, disk: Disk) -> None:
     if change.state is None:
         os.makedirs(os.path.dirname(change.real), exist_ok=True)
         disk.create(change.real, change.new or b"")
@@ -206,6 +214,7 @@ def _write(change: Change, disk: Disk) -> None:
     name = f".ripwrap-{os.urandom(8).hex()}"
     try:
         disk.write_beside(change.real, name, change.new, change.state)
+        disk.sync_files([os.path.join(os.path.dirname(change.real), name)])
         disk.replace(change.real, name, change.state)
     except BaseException:
         disk.remove_beside(change.real, name)

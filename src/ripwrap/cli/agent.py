@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 from cyclopts import App, Parameter
 
 from ripwrap._agents.clients import CLIENTS, ClientName, Target, is_used, program_missing, targets
-from ripwrap._agents.plan import Change, plan_install, plan_uninstall, state_of, write
+from ripwrap._agents.plan import ConfigChange, plan_install, plan_uninstall, state_of, write
 from ripwrap._display.console import colored_diff
 from ripwrap._safe_write import Disk
 from ripwrap._text import shown
@@ -30,7 +30,7 @@ agent: App = App(
     ),
 )
 
-Client: TypeAlias = Annotated[ClientName, Parameter(show_choices=False)]
+ClientArgument: TypeAlias = Annotated[ClientName, Parameter(show_choices=False)]
 User = Annotated[
     bool, Parameter(negative=(), show_default=False, help="Edit the user's files, not those of the project")
 ]
@@ -47,7 +47,7 @@ DryRun = Annotated[bool, Parameter(negative=(), show_default=False, help="Show t
     ),
 )
 def install(
-    *client: Client,
+    *client: ClientArgument,
     user: User = False,
     hook: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     dry_run: DryRun = False,
@@ -71,6 +71,8 @@ def install(
     chosen = client or tuple(name for name in CLIENTS if is_used(name, project))
     if not chosen:
         raise ValueError(f"no agent is in use here; name one of {', '.join(CLIENTS)}")
+    if hook and "claude" not in chosen:
+        raise ValueError("--hook is for claude alone; leave it out, or name claude")
     changes = plan_install(_targets(chosen, project, user=user, hook=hook))
     if program_missing():
         complain(
@@ -86,7 +88,7 @@ def install(
     ),
 )
 def uninstall(
-    *client: Client,
+    *client: ClientArgument,
     user: User = False,
     dry_run: DryRun = False,
     cwd: Cwd = ".",
@@ -124,7 +126,7 @@ def _targets(clients: Iterable[ClientName], project: Path, *, user: bool, hook: 
     return [target for each in found for target in each]
 
 
-def _finish(changes: list[Change], nothing: str, color: Color, *, dry_run: bool) -> int:
+def _finish(changes: list[ConfigChange], nothing: str, color: Color, *, dry_run: bool) -> int:
     """Show the changes, write them, and return the exit code."""
     todo = [change for change in changes if change.what != "keep"]
     show = _printer(color)
