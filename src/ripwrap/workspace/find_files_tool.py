@@ -80,6 +80,7 @@ FIND_FILES = ToolSpec(
     "ripwrap.workspace.find_files:run_find_files",
     title="Find files by name",
     aliases=("glob", "search_files", "file_search", "find_by_name"),
+    rare=frozenset({"entry_type", "sort"}),
 )
 
 

@@ -303,6 +303,7 @@ GREP_CONTENT = ToolSpec(
     "ripwrap.workspace.grep_content:run_grep_content",
     title="Search in files",
     aliases=("grep", "ripgrep", "rg", "grep_search", "search_file_content", "search_content"),
+    rare=frozenset({"before_context", "after_context", "max_files", "sections", "expand", "rev", "inside"}),
 )
 
 

@@ -494,6 +494,7 @@ READ_FILE = ToolSpec(
     run_read_file,
     title="Read lines of a file",
     aliases=("read", "view", "view_file", "cat", "open_file", "get_file_contents"),
+    rare=frozenset({"ranges", "head", "tail"}),
 )
 
 
