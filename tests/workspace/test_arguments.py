@@ -192,7 +192,7 @@ def test_a_name_of_another_tool_gets_the_hint_that_the_library_gives(sent: dict[
 
 
 def parameters_of(method: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a method, with types as annotations: two `Field`s are never equal."""
+    """Return the parameters of a method, with types as annotations: two `ArgumentSchema`s are never equal."""
     hints = get_type_hints(method)
     parameters = inspect.signature(method).parameters
     return {name: one.replace(annotation=hints.get(name, one.annotation)) for name, one in parameters.items()}

@@ -22,10 +22,13 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
+    GetJsonSchemaHandler,
     ValidationError,
     model_validator,
 )
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 from typing_extensions import TypedDict
 
 from ripwrap._text import cut_text
@@ -59,6 +62,9 @@ _INSTEAD = dict.fromkeys(
     "max_matches limits the matches of all files together, which are taken from the files in turn",
 )
 """What to do in place of arguments that no tool has."""
+
+_BOUNDS = {"ge": "minimum", "le": "maximum"}
+"""Map from the bounds of a field to the keywords of JSON schemas."""
 
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments that are ignored: answers always have line numbers, and language models write comments in `explanation`."""
@@ -201,6 +207,29 @@ class ToolArguments(
         """Replace `head_limit=0` by the largest number that is allowed, because in other tools 0 means no limit."""
         no_limit = str(given.get("head_limit")).strip() == "0"
         return {**given, "head_limit": MAX_NUMBER} if no_limit else given
+
+
+class ArgumentSchema:
+    """Annotation that puts the description and the bounds of an argument into JSON schemas that Pydantic makes.
+
+    A `Field` would do the same, but strands refuses it. Nothing is validated, so that a value out of bounds reaches the
+    tool, whose error says what to do.
+    """
+
+    def __init__(self, description: str, field: FieldInfo) -> None:
+        """Keep the description, and the bounds of the field of the tool's model."""
+        self._description = description
+        self._bounds = {
+            _BOUNDS[name]: getattr(mark, name) for mark in field.metadata for name in _BOUNDS if hasattr(mark, name)
+        }
+
+    def __repr__(self) -> str:
+        """Return a text without the description, because LlamaIndex shows the whole signature to the model."""
+        return f"ArgumentSchema({', '.join(f'{keyword}={bound}' for keyword, bound in self._bounds.items())})"
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the JSON schema of the annotated type, with the description and the bounds."""
+        return handler(schema) | self._bounds | {"description": self._description}
 
 
 def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
