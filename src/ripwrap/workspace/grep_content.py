@@ -34,6 +34,7 @@ from ripwrap.workspace.content_call import ContentCall
 from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
 from ripwrap.workspace.literal_names import names_on_disk, resolve_names
 from ripwrap.workspace.notes import escape_note, listed, notes_of
+from ripwrap.workspace.other_spellings import other_spellings_note
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.results import FileHits, shown_start
 from ripwrap.workspace.scope import (
@@ -166,6 +167,7 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
         notes += escape_note(arguments.pattern, fixed_strings=arguments.fixed_strings)
     if not found.matches and page.exact and call.items is None:
         explained = await _explained(run, call)
+        notes.append(await other_spellings_note(run, call))
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
     named = [os.fsdecode(one.path) for one in found.named()]
     if (
@@ -347,6 +349,7 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
         notes += escape_note(arguments.pattern, fixed_strings=arguments.fixed_strings)
     if exact and not found.total and call.items is None:
         explained = await _explained(run, call)
+        notes.append(await other_spellings_note(run, call))
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
     if exact and found.total <= offset + most:
         names = [item if isinstance(item, str) else item.path for item in found.items()]
