@@ -213,7 +213,7 @@ def test_files_without_servers_are_restored(client: str, project: Path, home: Pa
     round_trip(client, project, home)
 
 
-@pytest.mark.parametrize("arguments", [(), ("--user",)])
+@pytest.mark.parametrize("arguments", [(), ("--user",), ("--cwd=../project",)])
 @pytest.mark.parametrize("client", CLIENTS)
 def test_files_and_directories_that_install_made_are_deleted(
     client: str, arguments: tuple[str, ...], project: Path, home: Path

@@ -20,6 +20,7 @@ such as Grep and Glob.
 | find code by a question or by words | `codebase_search` |
 | list a directory, or directories as a tree | `ls`, `tree` |
 | read a file or a range of its lines | `read_file` |
+| see the definitions of a file, before you read a long one | `read_file` with `outline` |
 
 - Begin with `grep_content` if you know a name or a text, and with `codebase_search` if you do not.
 - Narrow a search with `path` and `file_pattern` before you widen it.

@@ -1,5 +1,6 @@
 """Command `ripwrap agent`: put ripwrap into the configuration of agents, take it out, and list where it is."""
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -67,7 +68,7 @@ def install(
     hook
         Also send Claude Code's Grep and Glob to ripwrap
     """
-    project = Path(cwd).absolute()
+    project = Path(os.path.abspath(cwd))
     chosen = client or tuple(name for name in CLIENTS if is_used(name, project))
     if not chosen:
         raise ValueError(f"no agent is in use here; name one of {', '.join(CLIENTS)}")
@@ -101,7 +102,7 @@ def uninstall(
     client
         Agents to remove ripwrap from [default: all]
     """
-    found = _targets(client or CLIENTS, Path(cwd).absolute(), user=user, hook=True)
+    found = _targets(client or CLIENTS, Path(os.path.abspath(cwd)), user=user, hook=True)
     for target in found:
         if state_of(target) == "yours":
             complain(f"{target.client}: {target.path}: install did not write this, so it stays")
@@ -111,7 +112,7 @@ def uninstall(
 @agent.command(name="list", help_epilogue=epilogue("ripwrap agent list", after=SETUP_EXIT_CODES))
 def list_agents(*, cwd: Cwd = ".") -> int:
     """List the files of agents, and whether ripwrap is in them."""
-    project = Path(cwd).absolute()
+    project = Path(os.path.abspath(cwd))
     for user in (False, True):
         for target in _targets(CLIENTS, project, user=user, hook=True):
             scope = "user" if user else "project"
