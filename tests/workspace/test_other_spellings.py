@@ -43,7 +43,8 @@ def test_name_matches_in_every_spelling(names: list[str], asked: str, written: s
     ("pattern", "text"),
     [
         ("entries", "entry"), ("entry", "Entries"), ("items", "item"), ("user", "users"),
-        ("HTTPServers", "http_server"), ("classes", "classes"), (r"a\|b", "b"), (r"\(x\)\+y", "xxy"), ("IPAddress", "ip-address"),
+        ("HTTPServers", "http_server"), ("classes", "classes"), (r"a\|b", "b"),
+        (r"\(x\)\+y", "xxy"), ("IPAddress", "ip-address"),
     ],
 )  # fmt: skip
 def test_other_pattern_matches(pattern: str, text: str) -> None:
