@@ -67,22 +67,27 @@ def tests(session: nox.Session) -> None:
     """Run the tests, on asyncio and trio; arguments go to pytest.
 
     The first Python runs all tests with every rg of the matrix. The last one runs the quick tests and those marked
-    `python`. The others run the quick tests.
+    `python`. The others run the quick tests as `lowest` does.
     """
+    if session.python not in (PYTHONS[0], PYTHONS[-1]):
+        _test_lowest(session)
+        return
     # zipfile-deflate64 has no wheels and takes long to build. Without it, one slow test is skipped.
     built = ["zipfile-deflate64"] if session.python == PYTHONS[0] and shutil.which("cc") else []
     _install(session, "test", extras="bin,cli,deflate64", packages=built)
     if session.python == PYTHONS[0]:
         _test(session, "")
-    elif session.python == PYTHONS[-1]:
-        _test(session, "15.2.0", *QUICK_OR_PYTHON)
     else:
-        _test(session, "14.1.0", *QUICK)
+        _test(session, "15.2.0", *QUICK_OR_PYTHON)
 
 
 @nox.session
 def lowest(session: nox.Session) -> None:
     """Run the quick tests with the lowest versions of all packages that `pyproject.toml` names."""
+    _test_lowest(session)
+
+
+def _test_lowest(session: nox.Session) -> None:
     project = GROUPS["project"]
     named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
     pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
