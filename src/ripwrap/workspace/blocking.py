@@ -238,6 +238,7 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
         head: int = 0,
         tail: int = 0,
         outline: bool = False,
+        force: bool = False,
     ) -> str:
         """Read lines of a text file, with their numbers, or its outline.
 
@@ -253,6 +254,7 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             head (int): Number of lines from the beginning of the file, instead of the other arguments.
             tail (int): Number of lines from the end of the file; with head, both ends are shown.
             outline (bool): Show the outline of the file; no lines, unless another argument chooses some.
+            force (bool): With anchors, show again what was shown before and has not changed.
         """
         return run_blocking(self._tools.answer(READ_FILE, locals()))
 

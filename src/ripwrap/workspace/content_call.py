@@ -14,6 +14,7 @@ from ripwrap.options import SearchOptions
 from ripwrap.places.candidates import Candidates
 from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.grep_content_tool import GrepContentArguments
+from ripwrap.workspace.memory import Memory
 from ripwrap.workspace.redact import Redactor
 from ripwrap.workspace.scope import FileFilter, PathFilter, ReportProgress, Scope, Settings, pattern_options
 
@@ -33,6 +34,7 @@ class ContentCall:
         allowed: Filter for the paths that rg prints; `None` allows all paths.
         incomplete: True if `allowed` lacks paths, because their listing reached the time limit.
         progress: Function that is called with the number of matches so far.
+        memory: What earlier calls have answered.
         pcre2: True if the pattern needs PCRE2.
         candidates: Files of an index that may have a match; `None` if all files are searched.
         items: Search in a revision, or inside of files; `None` if only files on the disk are searched.
@@ -46,6 +48,7 @@ class ContentCall:
     allowed: PathFilter | None
     incomplete: bool
     progress: ReportProgress | None
+    memory: Memory
     pcre2: bool = False
     candidates: Candidates | None = None
     items: "ItemSearch | None" = None

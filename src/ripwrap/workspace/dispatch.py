@@ -19,6 +19,7 @@ from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
 from ripwrap.options import ShowDenied, StrPath
 from ripwrap.workspace.arguments import ArgumentSchema, parameter_descriptions, parse_arguments, spell_as_argument
+from ripwrap.workspace.memory import Memory
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress, Settings
 from ripwrap.workspace.tool import AnyTool, ToolCall, ToolSpec, find_tool, tool_names
@@ -215,6 +216,7 @@ class ToolDispatcher:
             raise ValueError(f"show_denied must be 'hide', 'count' or 'name', got {settings.show_denied!r}")
         self.settings = settings
         self.runner: MissingRgRunner = MissingRgRunner(runner)
+        self._memory = Memory()
         self._has_index = index is not False
         self._tools = tools
         self.names: tuple[str, ...] = tool_names(
@@ -251,7 +253,7 @@ class ToolDispatcher:
         arguments = parse_arguments(tool.arguments, given)
         limited = CallRunner(self.runner, self.settings.timeout)
         required = partial(self.required_indexes, tool.name)
-        call = ToolCall(limited, self.runner, self.settings, self.indexes, required, progress)
+        call = ToolCall(limited, self.runner, self.settings, self.indexes, required, self._memory, progress)
         return await tool.function()(call, arguments)
 
     async def answer(self, tool: AnyTool, parameters: Mapping[str, Any]) -> str:

@@ -8,9 +8,10 @@ from itertools import accumulate
 from ripwrap._code.outline import Section, levels_of, outline_rows
 from ripwrap._code.patterns.outline import PatternOutline
 from ripwrap._operations.expand import MAX_SOURCE_BYTES
-from ripwrap._text import plural
+from ripwrap._text import in_seconds, plural
 from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.expansion import SourceFile, read_source_file
+from ripwrap.workspace.memory import MIN_CHARS, digest_of
 from ripwrap.workspace.read_file import ReadFileArguments, ReadFileResult, ReadLines, read_ranges
 from ripwrap.workspace.scope import Settings
 from ripwrap.workspace.several_files import read_several
@@ -25,6 +26,22 @@ MAX_LINES = 100_000
 
 
 async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
+    """Return what `_read()` returns; with anchors, only a sentence if an equal call had the same answer.
+
+    Raises what `read_ranges()` raises.
+    """
+    answer = await _read(call, arguments)
+    text = str(answer)
+    if not call.settings.anchors or len(text) < MIN_CHARS:
+        return answer
+    before = call.memory.exchange(arguments.model_copy(update={"force": False}), digest_of(text))
+    if arguments.force or before is None or before.value != digest_of(text):
+        return answer
+    said = f"Unchanged since it was shown {in_seconds(round(before.seconds))} ago; force=True shows it again."
+    return answer.model_copy(update={"blocks": (), "outline": (), "message": said})
+
+
+async def _read(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
     """Return the lines of a file, its outline, or both; or the lines of several files.
 
     Raises what `read_ranges()` raises.

@@ -21,6 +21,7 @@ from ripwrap.models import PathError
 from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.find_files_tool import EntryType, FindFilesArguments, FindFilesResult
 from ripwrap.workspace.literal_names import HasName, names_on_disk, resolve_names
+from ripwrap.workspace.memory import page_note
 from ripwrap.workspace.notes import denied_note, listed, scope_notes
 from ripwrap.workspace.results import ListingEngine, shown_start
 from ripwrap.workspace.sandbox import RootLocation
@@ -110,6 +111,9 @@ async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindF
             "count": (*denied_note(len(denied)),),
             "name": (),
         }[settings.show_denied]
+        if found.exact:
+            asked = arguments.model_copy(update={"pattern": given})
+            notes += tuple(filter(None, [page_note(call.memory, asked, (found.total,))]))
         nothing = "" if found.total else await _why_none(run, scope, arguments, found)
         if not found.total and found.exact and arguments.entry_type == "file":
             files = file_filter(scope.location, arguments.pattern)

@@ -33,6 +33,7 @@ from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.content_call import ContentCall
 from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
 from ripwrap.workspace.literal_names import names_on_disk, resolve_names
+from ripwrap.workspace.memory import page_note
 from ripwrap.workspace.notes import escape_note, listed, notes_of
 from ripwrap.workspace.other_spellings import other_spellings_note
 from ripwrap.workspace.read_file import Deadline
@@ -99,7 +100,8 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
         globs = await resolve_names(arguments.file_pattern, names_on_disk(run, scope, items.listing if items else None))
         files = file_filter(scope.location, globs, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
-        call = ContentCall(settings, arguments, scope, files, allowed, incomplete, tool_call.progress, items=items)
+        reports = tool_call.progress, tool_call.memory
+        call = ContentCall(settings, arguments, scope, files, allowed, incomplete, *reports, items=items)
         if items is None and indexes is not None:
             call = await _with_candidates(run, indexes, call)
         answer = _matches if arguments.output_mode == "content" else _files
@@ -169,6 +171,8 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
         explained = await _explained(run, call)
         notes.append(await other_spellings_note(run, call))
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
+    if page.exact:
+        notes.append(page_note(call.memory, arguments, (found.hits, found.files)))
     named = [os.fsdecode(one.path) for one in found.named()]
     if (
         page.exact
@@ -351,6 +355,8 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
         explained = await _explained(run, call)
         notes.append(await other_spellings_note(run, call))
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
+    if exact:
+        notes.append(page_note(call.memory, arguments, (found.counted, found.total)))
     if exact and found.total <= offset + most:
         names = [item if isinstance(item, str) else item.path for item in found.items()]
         notes.append(await _hidden_matches(run, call, names))

@@ -67,6 +67,7 @@ class ReadFileOptions(TypedDict, total=False):
     head: int
     tail: int
     outline: bool
+    force: bool
 
 
 class LineRange(NamedTuple):
@@ -97,6 +98,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
     head: LineNumber = 0
     tail: LineNumber = 0
     outline: bool = False
+    force: bool = False
 
     @property
     def paths(self) -> list[str]:
@@ -529,7 +531,7 @@ READ_FILE = ToolSpec(
         "read_text_file",
         "read_multiple_files",
     ),
-    rare=frozenset({"ranges", "head", "tail"}),
+    rare=frozenset({"ranges", "head", "tail", "force"}),
 )
 
 
@@ -546,6 +548,7 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
         head: int = 0,
         tail: int = 0,
         outline: bool = False,
+        force: bool = False,
     ) -> str:
         """Read lines of a text file, with their numbers, or its outline.
 
@@ -561,6 +564,7 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             head (int): Number of lines from the beginning of the file, instead of the other arguments.
             tail (int): Number of lines from the end of the file; with head, both ends are shown.
             outline (bool): Show the outline of the file; no lines, unless another argument chooses some.
+            force (bool): With anchors, show again what was shown before and has not changed.
         """
         return await self._tools.answer(READ_FILE, locals())
 

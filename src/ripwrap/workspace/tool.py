@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap.workspace.arguments import ToolArguments, snake_case
+from ripwrap.workspace.memory import Memory
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress, Settings
 
@@ -35,6 +36,7 @@ class ToolCall:
         settings: Roots, limits and options of the workspace.
         indexes: Function that returns the indexes of the roots, or None for a workspace without an index.
         required_indexes: Function that returns the indexes of the roots, or raises `ValueError`.
+        memory: What earlier calls have answered.
         progress: Function that is called with the number of matches or files so far; `None` if nobody asked for it.
     """
 
@@ -43,6 +45,7 @@ class ToolCall:
     settings: Settings
     indexes: "Callable[[], Indexes | None]"
     required_indexes: "Callable[[], Indexes]"
+    memory: Memory
     progress: ReportProgress | None = None
 
 
