@@ -162,6 +162,7 @@ TARGETS = (
         "file_types",
     ),
     _operations("ripwrap._operations.expand", "expand"),
+    _operations("ripwrap._operations.outline", "outline"),
     _operations("ripwrap._operations.coverage", "coverage", "why"),
     _operations("ripwrap._operations.files", "files"),
     _operations("ripwrap._operations.rank", "rank"),

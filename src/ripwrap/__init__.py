@@ -33,7 +33,7 @@ other (`[tool.importlinter]` in pyproject.toml). Names that begin with an unders
     _operations
     places
     _ripgrep, _ranking
-    binary, results, edits, sources, _code, _ignore
+    binary, results, edits, sources, _code, _ignore, _agents
     models, options, errors, columns, _display, _text, _overlay, _subprocess, _safe_open, _safe_write, _concurrency,
         _windows
 """
@@ -46,6 +46,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ripwrap import binary, sync
+    from ripwrap._code.outline import Section
     from ripwrap._edits.replace import ReplacePlan, replace, undo
     from ripwrap._edits.structure import replace_code, search_code
     from ripwrap._operations.columns import search_columns
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from ripwrap._operations.files import files
     from ripwrap._operations.grep import grep
     from ripwrap._operations.history import search_history
+    from ripwrap._operations.outline import outline
     from ripwrap._operations.rank import rank
     from ripwrap._operations.search import search, search_messages
     from ripwrap._operations.streams import grep_in, search_in
@@ -218,6 +220,7 @@ __all__ = [
     "ScanMatch",
     "SearchError",
     "SearchOptions",
+    "Section",
     "SkippedFiles",
     "Stats",
     "StrPath",
@@ -243,6 +246,7 @@ __all__ = [
     "grep_in",
     "limit_processes",
     "load_rules",
+    "outline",
     "overlay",
     "rank",
     "replace",
@@ -284,8 +288,10 @@ _NAMES = {
     "_ripgrep.limiter": "limit_processes",
     "_ripgrep.progress": "Progress",
     "_overlay": "overlay",
+    "_code.outline": "Section",
     "_operations.files": "files",
     "_operations.expand": "expand",
+    "_operations.outline": "outline",
     "_scan.scan": "scan",
     "_scan.rules": "Rule Allowlist",
     "_scan.gitleaks": "load_rules",

@@ -1,4 +1,4 @@
-"""Interface to find the definition that encloses a line.
+"""Interface to find the definition that encloses a line, and the text of an outline.
 
 Two modules implement this interface, and do not import each other. `patterns.outline` uses regular expressions and
 works for every file; its class `PatternOutline` reads a whole file, and its class `NearbyOutline` reads, in languages
@@ -6,6 +6,7 @@ such as Python, only lines near the requested lines. `treesitter.outline` uses t
 of the extra `syntax`; its class is `SyntaxOutline`.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from ripwrap.models import Model
@@ -14,6 +15,9 @@ MAX_NAME_CHARS = 200
 """Maximum number of characters of the name of a section, and of its `text`. If a qualified name is longer, only the
 last part of the name is used.
 """
+
+_MAX_INDENTED_LEVELS = 20
+"""Maximum number of levels by which the text of a section is indented; a hostile file may have thousands of levels."""
 
 
 class Section(Model, frozen=True):
@@ -31,6 +35,22 @@ class Section(Model, frozen=True):
     line: int
     text: str
     end_line: int
+
+
+def levels_of(sections: Iterable[Section]) -> Iterator[int]:
+    """Yield for each section of a file, in order, the number of sections around it."""
+    ends: list[int] = []
+    for section in sections:
+        while ends and ends[-1] < section.line:
+            ends.pop()
+        yield len(ends)
+        ends.append(section.end_line)
+
+
+def outline_rows(sections: Sequence[Section]) -> Iterator[str]:
+    """Yield a row for each section, such as `4-6:   def add(self):`, indented below the section around it."""
+    for section, level in zip(sections, levels_of(sections), strict=True):
+        yield f"{section.line}-{section.end_line}: {'  ' * min(level, _MAX_INDENTED_LEVELS)}{section.text}".rstrip()
 
 
 class Outline(Protocol):

@@ -44,6 +44,7 @@ for _number, (_command, _help) in enumerate(
         "files:tree": "Show files as a tree, shortened to --limit entries.",
         "files:types": "List the file types that --type accepts, with their globs.",
         "rank:rank": "Find code by words or a name, best first.",
+        "outline:outline": "List the definitions of a file, with their lines.",
         "index:index": "Keep an index of a directory, and search with it.",
         "scan:scan": "Search for texts that match rules, e.g. secrets.",
         "why:why": "Show why a search reads a file, or does not.",
@@ -51,6 +52,7 @@ for _number, (_command, _help) in enumerate(
         "setup:doctor": "Show which rg is used, why, and what it can do.",
         "setup:install": "Download rg, check its hash, and install it.",
         "mcp:mcp": "Serve tools to agents, over MCP.",
+        "agent:agent": "Set up agents to search with ripwrap, or undo that.",
     }.items()
 ):
     app.command(f"ripwrap.cli.{_command}", name=_command.partition(":")[2], help=_help, sort_key=_number)

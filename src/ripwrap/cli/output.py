@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 
+from ripwrap._code.outline import Section, outline_rows
 from ripwrap._display.html import Gaps
 from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
 from ripwrap._text import FsPath, plural, raw_bytes, shown, shown_json, text_of
@@ -180,6 +181,13 @@ def _shows_color() -> bool:
 def print_entry(entry: TreeEntry) -> None:
     """Print an entry of a tree as one line."""
     _write(_bytes(f"{'    ' * entry.depth}{entry.name}{'/' if entry.is_dir else ''}") + b"\n")
+
+
+def print_sections(sections: Sequence[Section]) -> int:
+    """Print the outline of a file, and return the exit code."""
+    for row in outline_rows(sections):
+        _write(_bytes(row) + b"\n")
+    return FOUND if sections else NOTHING
 
 
 def print_chunk(chunk: "RankedChunk") -> None:

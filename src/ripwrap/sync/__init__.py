@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ripwrap.sync._files import files
     from ripwrap.sync._grep import grep
     from ripwrap.sync._history import search_history
+    from ripwrap.sync._outline import outline
     from ripwrap.sync._rank import rank
     from ripwrap.sync._replace import ReplacePlan, replace, undo
     from ripwrap.sync._resolver import install, resolve
@@ -65,6 +66,7 @@ __all__ = [
     "grep",
     "grep_in",
     "install",
+    "outline",
     "rank",
     "replace",
     "replace_code",
@@ -102,6 +104,7 @@ _MODULE_OF = {
     "count_matches": "sync._counts",
     "file_types": "sync._counts",
     "expand": "sync._expand",
+    "outline": "sync._outline",
     "coverage": "sync._coverage",
     "why": "sync._coverage",
     "files": "sync._files",

@@ -229,12 +229,21 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
     """Methods of `read_file`."""
 
     def read_file(
-        self, path: str, start_line: int = 1, end_line: int = 0, *, ranges: str = "", head: int = 0, tail: int = 0
+        self,
+        path: str,
+        start_line: int = 1,
+        end_line: int = 0,
+        *,
+        ranges: str = "",
+        head: int = 0,
+        tail: int = 0,
+        outline: bool = False,
     ) -> str:
-        """Read lines of a text file, with their numbers.
+        """Read lines of a text file, with their numbers, or its outline.
 
         The last line, in parentheses, says which lines were shown, and how to get more. Long lines are cut. Search
-        first, and read only the lines that you need.
+        first, and read only the lines that you need. A file that is too long is shown by its outline (the lines of each
+        definition or heading) and its first lines.
 
         Args:
             path (str): The file to read.
@@ -243,6 +252,7 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             ranges (str): Several ranges of lines at once, e.g. `10-40,80-95`, instead of start_line and end_line.
             head (int): Number of lines from the beginning of the file, instead of the other arguments.
             tail (int): Number of lines from the end of the file; with head, both ends are shown.
+            outline (bool): Show the outline of the file; no lines, unless another argument chooses some.
         """
         return run_blocking(self._tools.answer(READ_FILE, locals()))
 

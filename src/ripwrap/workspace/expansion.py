@@ -49,7 +49,11 @@ class SourceFile:
     def section_at(self, line: int) -> Section | None:
         """Return the definition around a line, with secrets masked, or None for a line outside of definitions."""
         section = self.outline.enclosing(line)
-        if section is None or self.redactor is None:
+        return section and self.masked(section)
+
+    def masked(self, section: Section) -> Section:
+        """Return a section of the file with secrets masked."""
+        if self.redactor is None:
             return section
         definition = self.lines[section.line - 1]
         redacted = self.redactor(definition, section.line)

@@ -1,11 +1,14 @@
-"""Tool `read_file`: return numbered lines of a text file, as many as fit into `max_chars`."""
+"""Tool `read_file`: its arguments, result and methods, and the reading of numbered lines.
+
+The function that runs the tool is in `workspace/file_outline.py`.
+"""
 
 import io
 import os
 import re
 import sys
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,14 +19,14 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
+from ripwrap._code.outline import Section, outline_rows
 from ripwrap._concurrency import CANCELLED
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import as_utf8, byte_order_mark, cut_text, in_seconds, is_binary, plural, shown_path
 from ripwrap.models import Model
 from ripwrap.options import ALIASES
 from ripwrap.workspace.anchors import HASHED_CHARS, MAX_QUOTED_CHARS, SEPARATOR, labels, line_hash, parse_anchor
-from ripwrap.workspace.arguments import ToolArguments, is_given, parse_strings
-from ripwrap.workspace.budget import shortened
+from ripwrap.workspace.arguments import ToolArguments, is_given, join_paths, join_ranges
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines
 from ripwrap.workspace.results import ToolResult
@@ -45,32 +48,6 @@ MAX_LINE_NUMBER = 1_000_000_000
 """Largest value of `start_line` and `end_line`; the numbers in `ranges` may have up to 18 digits."""
 
 
-def _join_ranges(value: Any) -> Any:
-    """Join ranges of lines, given as a list or as the text of a JSON array, into one string such as `10-40,80-95`.
-
-    A value that is neither a list nor a JSON array is returned as it is. The list may be one pair of numbers, or
-    contain strings, numbers and pairs of numbers. -1 as the second number of a pair is the end of the file.
-    """
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        value = parse_strings(value)
-    if not isinstance(value, list):
-        return value
-    items = cast("list[object]", value)
-    if len(items) == 2 and all(isinstance(item, int) for item in items):
-        items = [items]
-    return ",".join(_range_text(item) for item in items)
-
-
-def _range_text(item: object) -> str:
-    match item:
-        case [int(start), -1]:
-            return f"{start}-"
-        case [int(start), int(end)]:
-            return f"{start}-{end}"
-        case _:
-            return str(item)
-
-
 def _refuse_anchor(value: Any) -> Any:
     """Return a value. Raise an error for an anchor such as `42·k7q`, because the line of an anchor may have moved."""
     anchor = parse_anchor(value) if isinstance(value, str) else None
@@ -80,7 +57,7 @@ def _refuse_anchor(value: Any) -> Any:
 
 
 LineNumber: TypeAlias = Annotated[int, Field(ge=0, le=MAX_LINE_NUMBER), BeforeValidator(_refuse_anchor)]
-LineRanges: TypeAlias = Annotated[str, BeforeValidator(_join_ranges)]
+LineRanges: TypeAlias = Annotated[str, BeforeValidator(join_ranges)]
 
 
 class ReadFileOptions(TypedDict, total=False):
@@ -89,6 +66,7 @@ class ReadFileOptions(TypedDict, total=False):
     ranges: str
     head: int
     tail: int
+    outline: bool
 
 
 class LineRange(NamedTuple):
@@ -110,12 +88,25 @@ class LineRange(NamedTuple):
 class ReadFileArguments(ToolArguments, frozen=True):
     """Arguments of `read_file()`."""
 
-    path: str
+    foreign = frozenset({"limit"})
+
+    path: Annotated[str, BeforeValidator(join_paths)]
     start_line: LineNumber = 1
     end_line: LineNumber = 0
     ranges: LineRanges = ""
     head: LineNumber = 0
     tail: LineNumber = 0
+    outline: bool = False
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files, usually one; each once."""
+        return list(dict.fromkeys(self.path.split("\0")))
+
+    @property
+    def chooses_lines(self) -> bool:
+        """True if an argument chooses lines of the file."""
+        return bool(self.start_line > 1 or self.end_line or self.ranges.strip() or self.head or self.tail)
 
     @model_validator(mode="before")
     @classmethod
@@ -137,10 +128,14 @@ class ReadFileArguments(ToolArguments, frozen=True):
     def line_ranges(self) -> list[LineRange]:
         """Return the ranges of lines in order, without `tail`; join ranges that overlap or touch.
 
+        If only the outline is asked for, there are no ranges.
+
         Raises:
             ValueError: `ranges` is not a list of ranges, a range ends before its start, or arguments are combined that
                 choose lines in different ways.
         """
+        if self.outline and not self.chooses_lines:
+            return []
         if self.head or self.tail:
             if self.ranges.strip() or self.start_line > 1 or self.end_line:
                 raise ValueError("head and tail cannot be combined with start_line, end_line or ranges; leave them out")
@@ -192,11 +187,13 @@ class LineBlock(Model, frozen=True):
         start_line: Number of the first line, from 1.
         lines: Lines without their terminators; `…` marks a place where a long line was cut.
         anchors: Hash of each line, if the workspace has `anchors`; else empty.
+        path: Path of the file, if the answer has lines of several files; else empty.
     """
 
     start_line: int
     lines: tuple[str, ...]
     anchors: tuple[str, ...] = ()
+    path: str = ""
 
     def rows(self) -> Iterator[str]:
         """Yield the lines, each with its number."""
@@ -212,20 +209,25 @@ class ReadFileResult(ToolResult, frozen=True):
         total_lines: Number of all lines of the file; `None` if counting them took too long.
         encoding: Encoding of the file: `utf-16-le` or `utf-16-be` if the file begins with the byte order mark of that
             encoding, otherwise `utf-8`.
+        outline: Definitions of the file, in the order of their lines, if `outline` is set, or if the whole file was
+            asked for and does not fit. If there is no room for all, only outer definitions.
     """
 
     blocks: tuple[LineBlock, ...]
     total_lines: int | None
     encoding: str = "utf-8"
+    outline: tuple[Section, ...] = ()
 
     def _count(self) -> int:
-        return sum(len(block.lines) for block in self.blocks)
+        return len(self.outline) + sum(len(block.lines) for block in self.blocks)
 
     def _fewer(self, values: dict[str, Any], count: int) -> dict[str, Any]:
+        values = first_entries(values, ("outline",), count)
+        count = max(count - len(self.outline), 0)
         blocks: list[dict[str, Any]] = []
         rest = self.next_offset
         for block in values["blocks"]:
-            if count < len(block["lines"]):
+            if count < len(block["lines"]) and not block.get("path"):
                 rest = block["start_line"] + count
             if count:
                 blocks.append(first_entries(block, ("lines", "anchors"), count))
@@ -235,8 +237,16 @@ class ReadFileResult(ToolResult, frozen=True):
         return values | {"blocks": blocks, "next_offset": rest}
 
     def _body(self) -> Iterator[str]:
+        several = any(block.path for block in self.blocks)
+        if (self.blocks or self.outline) and not several:
+            yield f"File: {shown_path(self.path)}"
+        yield from (f"  {row}" for row in outline_rows(self.outline))
         for number, block in enumerate(self.blocks):
-            yield "  --" if number else f"File: {shown_path(self.path)}"
+            if several and (not number or block.path != self.blocks[number - 1].path):
+                yield from ([""] if number else [])
+                yield f"File: {shown_path(block.path)}"
+            elif number or self.outline:
+                yield "  --"
             yield from block.rows()
 
 
@@ -263,8 +273,25 @@ class _LinesRead:
     ranges: list[LineRange]
 
 
-async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
-    """Return the lines of a file in one or more ranges.
+@dataclass(frozen=True, slots=True)
+class ReadLines:
+    """Lines of a file that were read for an answer.
+
+    Attributes:
+        location: Location of the file.
+        count: Number of lines that were read: at least as many as fit into the answer, if the ranges have them.
+        total: Number of all lines of the file; `None` if counting them took too long.
+        answer: Function that takes a number N, and returns the answer with the first N of the lines.
+    """
+
+    location: RootLocation
+    count: int
+    total: int | None
+    answer: Callable[[int], ReadFileResult]
+
+
+async def read_ranges(call: ToolCall, arguments: ReadFileArguments) -> ReadLines:
+    """Read the lines of a file in one or more ranges; none if only the outline is asked for.
 
     Raises:
         IsADirectoryError: The path is a directory.
@@ -275,12 +302,11 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
     location = await run.call(partial(settings.sandbox.locate_file, arguments.path, "ls lists its files"))
     found = await run.call(partial(_read, settings, location, given, arguments.tail))
     ranges = found.ranges
-    if not found.lines and found.total:
+    if not found.lines and found.total and ranges:
         first = min(one.start for one in ranges)
         has = f"{shown_path(location.name)} has {plural(found.total, 'line')}"
         raise ValueError(f"{has}, so there is no line {first} (the file may have changed); pass a smaller line number")
-    answer = partial(_answer, location, ranges, found)
-    return await run.call(partial(shortened, answer, len(found.lines), settings.max_chars))
+    return ReadLines(location, len(found.lines), found.total, partial(_answer, location, ranges, found))
 
 
 def _answer(location: RootLocation, ranges: Sequence[LineRange], found: _LinesRead, count: int) -> ReadFileResult:
@@ -491,9 +517,18 @@ READ_FILE = ToolSpec(
     "read_file",
     ReadFileArguments,
     ReadFileResult,
-    run_read_file,
+    "ripwrap.workspace.file_outline:run_read_file",
     title="Read lines of a file",
-    aliases=("read", "view", "view_file", "cat", "open_file", "get_file_contents"),
+    aliases=(
+        "read",
+        "view",
+        "view_file",
+        "cat",
+        "open_file",
+        "get_file_contents",
+        "read_text_file",
+        "read_multiple_files",
+    ),
     rare=frozenset({"ranges", "head", "tail"}),
 )
 
@@ -502,12 +537,21 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
     """Methods of `read_file`."""
 
     async def read_file(
-        self, path: str, start_line: int = 1, end_line: int = 0, *, ranges: str = "", head: int = 0, tail: int = 0
+        self,
+        path: str,
+        start_line: int = 1,
+        end_line: int = 0,
+        *,
+        ranges: str = "",
+        head: int = 0,
+        tail: int = 0,
+        outline: bool = False,
     ) -> str:
-        """Read lines of a text file, with their numbers.
+        """Read lines of a text file, with their numbers, or its outline.
 
         The last line, in parentheses, says which lines were shown, and how to get more. Long lines are cut. Search
-        first, and read only the lines that you need.
+        first, and read only the lines that you need. A file that is too long is shown by its outline (the lines of each
+        definition or heading) and its first lines.
 
         Args:
             path (str): The file to read.
@@ -516,6 +560,7 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             ranges (str): Several ranges of lines at once, e.g. `10-40,80-95`, instead of start_line and end_line.
             head (int): Number of lines from the beginning of the file, instead of the other arguments.
             tail (int): Number of lines from the end of the file; with head, both ends are shown.
+            outline (bool): Show the outline of the file; no lines, unless another argument chooses some.
         """
         return await self._tools.answer(READ_FILE, locals())
 

@@ -56,6 +56,10 @@ class PatternOutline:
             self._sections[owner] = self._section(owner)
         return self._sections[owner]
 
+    def sections(self) -> tuple[Section, ...]:
+        """Return all sections of the file, in the order of their first lines, outer sections first."""
+        return tuple(map(self._section, range(len(self._definitions))))
+
     def _section(self, owner: int) -> Section:
         definition = self._definitions[owner]
         text = self._lines[definition.line][:MAX_LINE_CHARS].strip()[:MAX_NAME_CHARS]

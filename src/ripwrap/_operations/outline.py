@@ -1,0 +1,77 @@
+"""List the definitions of a file."""
+
+import os
+from functools import partial
+
+from ripwrap._code.outline import Section
+from ripwrap._operations.expand import MAX_SOURCE_BYTES, read_lines
+from ripwrap._ripgrep.protocols import Runner
+from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
+from ripwrap._text import shown
+from ripwrap.errors import named_paths
+from ripwrap.options import StrPath, check_timeout
+
+
+@named_paths
+async def outline(path: StrPath, *, cwd: StrPath = ".") -> tuple[Section, ...]:
+    """Return the definitions of a file, or the headings, tables or keys of a document, in the order of their lines.
+
+    A definition within another one comes after it, with a qualified name such as `Shop.add`. Definitions are found by
+    patterns for more than thirty languages and formats, without a parser, as in `expand()`. In unusual code, a
+    definition may be missed, or its end may be wrong. Other files, such as plain text or JSON, have no sections.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+    for section in asyncio.run(ripwrap.outline("shop/cart.py", cwd="docs/demo")):
+        print(section.line, section.end_line, section.name)
+    ```
+
+    ```text
+    4 6 total
+    ```
+
+    Args:
+        path: The file. It is decoded as rg does: by its byte order mark, or as UTF-8.
+        cwd: Directory that `path` is relative to.
+
+    Raises:
+        FileNotFoundError: The file does not exist, or is not a regular file.
+        IsADirectoryError: The path is a directory.
+        OSError: The file cannot be read.
+        ValueError: The file is binary, or has more than two million bytes.
+    """
+    return await run_outline(AsyncRunner(None), path, cwd, timeout=None)
+
+
+async def run_outline(
+    run: Runner,
+    path: StrPath,
+    cwd: StrPath,
+    *,
+    timeout: float | None,  # noqa: ASYNC109
+) -> tuple[Section, ...]:
+    """Return the definitions of a file; see `outline()`."""
+    run = DeadlineRunner(run, check_timeout(timeout))
+    return await run.call(partial(_outline, os.fspath(path), os.fspath(cwd)))
+
+
+def _outline(path: str, cwd: str) -> tuple[Section, ...]:
+    if os.path.isdir(os.path.join(cwd, path)):
+        raise IsADirectoryError(f"{shown(path)} is a directory; pass the path of a file")
+    try:
+        lines = read_lines(cwd, path, follow=True, roots=(path,))
+    except FileNotFoundError as error:
+        said = f"{shown(path)} does not exist in {shown(os.path.abspath(cwd))}, or is not a regular file"
+        raise FileNotFoundError(f"{said}; pass the path of a text file") from error
+    if lines is None:
+        raise ValueError(
+            f"{shown(path)} has more than {MAX_SOURCE_BYTES:,} bytes, the limit of outline(); search the file instead"
+        )
+    if any("\0" in line for line in lines):
+        raise ValueError(f"{shown(path)} is binary; outline() reads text only")
+    from ripwrap._code.patterns.outline import PatternOutline  # late: it compiles the patterns of all languages
+
+    return PatternOutline(path, lines).sections()

@@ -1,0 +1,92 @@
+"""Work of the tool `read_file`: lines of a file, and its outline, with the definitions that fit."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import partial
+from itertools import accumulate
+
+from ripwrap._code.outline import Section, levels_of, outline_rows
+from ripwrap._code.patterns.outline import PatternOutline
+from ripwrap._operations.expand import MAX_SOURCE_BYTES
+from ripwrap._text import plural
+from ripwrap.workspace.budget import shortened
+from ripwrap.workspace.expansion import SourceFile, read_source_file
+from ripwrap.workspace.read_file import ReadFileArguments, ReadFileResult, ReadLines, read_ranges
+from ripwrap.workspace.scope import Settings
+from ripwrap.workspace.several_files import read_several
+from ripwrap.workspace.shown_lines import snippet
+from ripwrap.workspace.tool import ToolCall
+
+OUTLINE_SHARE = 1 / 3
+"""Maximum share of the length of an answer (`max_chars`) that an outline may take beside lines, from 0 to 1."""
+
+MAX_LINES = 100_000
+"""Maximum number of lines of a file that gets an outline unasked; an outline of more lines takes seconds."""
+
+
+async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
+    """Return the lines of a file, its outline, or both; or the lines of several files.
+
+    Raises what `read_ranges()` raises.
+    """
+    if len(arguments.paths) > 1:
+        return await read_several(call, arguments)
+    arguments = arguments.model_copy(update={"path": arguments.paths[0]})
+    run, settings = call.run, call.settings
+    read = await read_ranges(call, arguments)
+    lines = await run.call(partial(shortened, read.answer, read.count, settings.max_chars))
+    too_long = lines.truncated and not arguments.chooses_lines
+    if not (arguments.outline or (too_long and 0 < (read.total or 0) <= MAX_LINES)):
+        return lines
+    return await run.call(partial(_with_outline, settings, read, lines))
+
+
+def _with_outline(settings: Settings, read: ReadLines, without: ReadFileResult) -> ReadFileResult:
+    """Return the answer with the outline of the file, and with the lines that then fit.
+
+    If lines were asked for, and there is no definition, the answer stays without an outline.
+    """
+    location, lines = read.location, read.count
+    source = read_source_file(settings, location, location.paths[0], settings.redactor(location, location.paths[0]))
+    outline = source.outline if source else None
+    every = outline.sections() if isinstance(outline, PatternOutline) else ()
+    if source is None or not every:
+        if lines:
+            return without
+        why = f"it has more than {MAX_SOURCE_BYTES:,} bytes" if source is None else "no definition was found"
+        return without.model_copy(update={"message": f"There is no outline: {why}. Read or search its lines."})
+    room = int(settings.max_chars * OUTLINE_SHARE) if lines else settings.max_chars
+    chosen = [_shown(settings, source, section) for section in outermost(every, room)]
+
+    def about(result: ReadFileResult, count: int) -> ReadFileResult:
+        known = {"outline": tuple(chosen[:count]), "truncated": result.truncated or count < len(every)}
+        much = plural(len(every), "definition")
+        said = f"The outline has {much}." if count == len(every) else f"The outline shows {count} of {much}."
+        rest = result.message if lines else f"start_line and end_line give lines of the {result.total_lines}."
+        return result.model_copy(update={**known, "message": f"{said} {rest}"})
+
+    if not lines:
+        return shortened(partial(about, without), len(chosen), settings.max_chars)
+    return shortened(lambda count: about(read.answer(count), len(chosen)), lines, settings.max_chars)
+
+
+def outermost(sections: Sequence[Section], max_chars: int) -> list[Section]:
+    """Return the sections whose rows fit into a number of characters: inner sections are left out before outer ones."""
+    by_level: dict[int, int] = {}
+    sizes = [len(row) + 3 for row in outline_rows(sections)]  # with indentation and the end of the line
+    levels = list(levels_of(sections))
+    for level, size in zip(levels, sizes, strict=True):
+        by_level[level] = by_level.get(level, 0) + size
+    totals = list(accumulate(by_level[level] for level in range(len(by_level))))
+    depth = bisect_right(totals, max_chars)
+    if depth:
+        return [section for section, level in zip(sections, levels, strict=True) if level < depth]
+    outer = [(section, size) for section, level, size in zip(sections, levels, sizes, strict=True) if not level]
+    most = bisect_right(list(accumulate(size for _, size in outer)), max_chars)
+    return [section for section, _ in outer[:most]]
+
+
+def _shown(settings: Settings, source: SourceFile, section: Section) -> Section:
+    """Return a section as an answer shows it: secrets masked, and its line cut if it is long."""
+    masked = source.masked(section)
+    return masked.model_copy(update={"text": snippet(masked.text, 1, settings.max_line)})
