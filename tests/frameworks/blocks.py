@@ -14,14 +14,14 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGE = (DOCS / "how-to" / "agent-frameworks.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
-OLD_MCP = frozenset({"crewai", "semantic_kernel", "strands"})
-"""Packages that need an older SDK of MCP than the others, so they are installed in an environment of their own."""
+APART = frozenset({"crewai", "google", "semantic_kernel", "strands"})
+"""Packages that need older packages than the others, so they are installed in an environment of their own."""
 
 
 def import_or_skip(*modules: str) -> None:
     """Skip a test if a module is not installed, or if the other environment of `nox -s frameworks` has it."""
-    old = any(module.partition(".")[0] in OLD_MCP for module in modules)
-    if old != (find_spec("crewai") is not None):
+    apart = any(module.partition(".")[0] in APART for module in modules)
+    if apart != (find_spec("crewai") is not None):
         pytest.skip("the other environment of `nox -s frameworks` runs this")
     for module in modules:
         pytest.importorskip(module, exc_type=ImportError)

@@ -288,3 +288,19 @@ def test_framework_gives_the_schemas_of_its_row_and_calls_a_tool(row: Row, tmp_p
         for offer in offers:
             method, strict = getattr(workspace, offer.name), row.package == "crewai"
             check(method, offer, defaults=row.defaults, bounds=row.bounds, strict=strict)
+
+
+def test_strands_takes_the_methods_themselves() -> None:
+    """Issue 39, item 6: it raised `NotImplementedError` for a `Field` in an annotation."""
+    import_or_skip("strands")
+    from strands import Agent, tool
+    from strands.models import BedrockModel
+
+    workspace = Workspace(DOCS / "demo")
+    tools = [tool(method) for method in workspace.tools]
+    for one in tools:
+        told = one.tool_spec
+        method = getattr(workspace, one.tool_name)
+        check(method, Offer(told["name"], told["description"], told["inputSchema"]["json"]), bounds=False)
+    agent = Agent(BedrockModel.__new__(BedrockModel), tools=tools)
+    assert FOUND in agent.tool.find_files(**FIND[1], colour="red")["content"][0]["text"]
