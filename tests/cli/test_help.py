@@ -15,7 +15,21 @@ from ripwrap.cli import run
 from ripwrap.cli.app import app
 from ripwrap.options import SearchOptions, flag_of
 
-COMMANDS = ("search", "files", "tree", "types", "rank", "outline", "scan", "why", "replace", "doctor", "install", "mcp")
+COMMANDS = (
+    "search",
+    "files",
+    "tree",
+    "types",
+    "rank",
+    "refs",
+    "outline",
+    "scan",
+    "why",
+    "replace",
+    "doctor",
+    "install",
+    "mcp",
+)
 INDEX_COMMANDS = tuple(f"index {one}" for one in ("build", "status", "check", "prune", "search", "watch"))
 ASSEMBLE = App.assemble_argument_collection
 HINTS = get_type_hints(SearchOptions, include_extras=True)
@@ -35,7 +49,7 @@ def test_help_lists_commands_in_the_order_of_use() -> None:
     text = help_of("")
     assert text.startswith("Usage: ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n\nSearch files ")
     listed = text.partition("\nCommands:\n")[2].partition("\n\n")[0]
-    assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == [*COMMANDS[:6], "index", *COMMANDS[6:]]
+    assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == [*COMMANDS[:7], "index", *COMMANDS[7:]]
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, *INDEX_COMMANDS])
