@@ -10,6 +10,7 @@ line that only we have may be right.
 
 import argparse
 import ast
+import importlib
 import importlib.util
 import shutil
 import tempfile
@@ -118,8 +119,7 @@ def _definitions(
 
 def compare(package: str, names: int, folder: Path) -> Comparison:
     """Compare the references of a sample of names, evenly spread over the package."""
-    import jedi
-
+    jedi: Any = importlib.import_module("jedi")
     root = copied(package, folder)
     every = [*targets(root)]
     sample = every[:: max(len(every) // names, 1)][:names]

@@ -176,8 +176,8 @@ class _SourceCollector(MatchCollector):
         cut: True if lines around the name were dropped because there were too many.
     """
 
-    def __init__(self, page: PageRequest, allowed: Callable[[bytes], bool] | None) -> None:
-        super().__init__(page, allowed)
+    def __init__(self, page: PageRequest, allowed: Callable[[str], bool] | None) -> None:
+        super().__init__(page, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
         self.cut: bool = False
         self._sizes: dict[int, int] = {}
         self._bytes = 0
@@ -207,10 +207,8 @@ async def run_references(run: Runner, request: ReferencesRequest) -> References:
     """Find the lines with the name, read what each of them is, and return the definitions and uses."""
     left = countdown(request.timeout)
     page = PageRequest(0, MAX_LINES, MAX_LINES, _WHOLE_FILE, _WHOLE_FILE, None)
-    allowed = request.allowed
-    shows = None if allowed is None else lambda path: allowed(os.fsdecode(path))
     seconds = None if request.timeout is None else request.timeout * _SEARCH_SHARE
-    found = await run.collect(Step(request.query, partial(_SourceCollector, page, shows), seconds))
+    found = await run.collect(Step(request.query, partial(_SourceCollector, page, request.allowed), seconds))
     files: list[FileOccurrences] = []
     left_out = 0
     for block, _, taken in on_page(page, found.blocks()):
@@ -231,7 +229,7 @@ def _occurrences(word: str, block: Block, taken: int) -> FileOccurrences:
     texts = [text for _, text in lines]
     numbers = [number for number, _ in lines]
     whole = numbers == [*range(1, len(lines) + 1)]
-    from ripwrap._code.patterns.occurrences import find_occurrences  # late: it compiles the patterns of all languages
+    from ripwrap._code.occurrences import find_occurrences  # late: it compiles the patterns of all languages
 
     defined = frozenset(definition_lines("\n".join(texts), word))
     found = find_occurrences(path, texts, word, defined, None if whole else numbers)

@@ -94,10 +94,10 @@ def find_occurrences(
         defined: Indexes, from 0, of the lines that have a definition of the name, as the ranking of code finds them.
         numbers: Numbers of `lines` in the file, if these are not all lines; else None.
     """
-    return _File(path, lines, name, defined, numbers).occurrences()
+    return _OccurrenceFinder(path, lines, name, defined, numbers).occurrences()
 
 
-class _File:
+class _OccurrenceFinder:
     def __init__(
         self, path: str, lines: Sequence[str], name: str, defined: Collection[int], numbers: Sequence[int] | None
     ) -> None:
