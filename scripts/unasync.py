@@ -166,6 +166,7 @@ TARGETS = (
     _operations("ripwrap._operations.coverage", "coverage", "why"),
     _operations("ripwrap._operations.files", "files"),
     _operations("ripwrap._operations.rank", "rank"),
+    _operations("ripwrap._operations.references", "references"),
     _operations("ripwrap._edits.replace", "ReplacePlan", "replace", "undo"),
     _operations("ripwrap._edits.structure", "search_code", "replace_code"),
     _operations("ripwrap._operations.tree", "tree", "tree_text", "_yield_entries"),

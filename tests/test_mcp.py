@@ -64,6 +64,7 @@ TOOLS = {
     "ls": {},
     "tree": {},
     "codebase_search": {"query": "needle"},
+    "find_references": {"name": "needle"},
     "read_file": {"path": "src/a.py"},
 }
 INDEX_TOOLS = ("index_codebase", "index_status", "index_health_check")

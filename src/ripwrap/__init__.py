@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ripwrap import binary, sync
     from ripwrap._code.outline import Section
+    from ripwrap._code.references import Reference, References
     from ripwrap._edits.replace import ReplacePlan, replace, undo
     from ripwrap._edits.structure import replace_code, search_code
     from ripwrap._operations.columns import search_columns
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from ripwrap._operations.history import search_history
     from ripwrap._operations.outline import outline
     from ripwrap._operations.rank import rank
+    from ripwrap._operations.references import references
     from ripwrap._operations.search import search, search_messages
     from ripwrap._operations.streams import grep_in, search_in
     from ripwrap._operations.tree import tree, tree_text
@@ -201,6 +203,8 @@ __all__ = [
     "Range",
     "RankedChunk",
     "Reason",
+    "Reference",
+    "References",
     "RemoteError",
     "ReplacePlan",
     "Repositories",
@@ -249,6 +253,7 @@ __all__ = [
     "outline",
     "overlay",
     "rank",
+    "references",
     "replace",
     "replace_code",
     "sarif",
@@ -289,6 +294,7 @@ _NAMES = {
     "_ripgrep.progress": "Progress",
     "_overlay": "overlay",
     "_code.outline": "Section",
+    "_code.references": "Reference References",
     "_operations.files": "files",
     "_operations.expand": "expand",
     "_operations.outline": "outline",
@@ -308,6 +314,7 @@ _NAMES = {
     "_operations.grep": "grep",
     "_operations.coverage": "coverage why",
     "_operations.rank": "rank",
+    "_operations.references": "references",
     "_operations.watch": "watch",
     "_edits.replace": "ReplacePlan replace undo",
     "binary": "RgBinary",

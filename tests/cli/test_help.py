@@ -15,7 +15,21 @@ from ripwrap.cli import run
 from ripwrap.cli.app import app
 from ripwrap.options import SearchOptions, flag_of
 
-COMMANDS = ("search", "files", "tree", "types", "rank", "outline", "scan", "why", "replace", "doctor", "install", "mcp")
+COMMANDS = (
+    "search",
+    "files",
+    "tree",
+    "types",
+    "rank",
+    "refs",
+    "outline",
+    "scan",
+    "why",
+    "replace",
+    "doctor",
+    "install",
+    "mcp",
+)
 INDEX_COMMANDS = tuple(f"index {one}" for one in ("build", "status", "check", "prune", "search", "watch"))
 AGENT_COMMANDS = ("agent install", "agent uninstall", "agent list")
 ASSEMBLE = App.assemble_argument_collection
@@ -36,7 +50,7 @@ def test_help_lists_commands_in_the_order_of_use() -> None:
     text = help_of("")
     assert text.startswith("Usage: ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n\nSearch files ")
     listed = text.partition("\nCommands:\n")[2].partition("\n\n")[0]
-    assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == [*COMMANDS[:6], "index", *COMMANDS[6:], "agent"]
+    assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == [*COMMANDS[:7], "index", *COMMANDS[7:], "agent"]
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, *INDEX_COMMANDS, *AGENT_COMMANDS])

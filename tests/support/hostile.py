@@ -109,6 +109,7 @@ TABLE: hostile_calls.Values = {
     "file_pattern": PATTERNS,
     "ignore": PATTERNS,
     "query": (*PATTERNS, *PATHS),
+    "name": ("secret", "root", *PATTERNS, *PATHS),
     "file_type": TYPES,
     "rev": REVISIONS,
     "inside": INSIDE,

@@ -26,6 +26,7 @@ BASES: Mapping[str, Mapping[str, Any]] = {
     "tree": {},
     "codebase_search": {"query": "secret"},
     "read_file": {"path": "a/b/file.py"},
+    "find_references": {"name": "needle"},
     "index_codebase": {},
     "index_status": {},
     "index_health_check": {},

@@ -22,7 +22,7 @@ from support import offline
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SNAPSHOTS = Path(__file__).parent.parent / "data" / "frameworks"
-NAMES = ("grep_content", "find_files", "ls", "tree", "codebase_search", "read_file")
+NAMES = ("grep_content", "find_files", "ls", "tree", "codebase_search", "find_references", "read_file")
 JSON_TYPES: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
@@ -40,6 +40,7 @@ CALLS: tuple[Call, ...] = (
     ("ls", {}),
     ("tree", {"limit": 10}),
     ("read_file", {"path": "cart.py", "ranges": "1-2,4-"}),
+    ("find_references", {"name": "TODO", "limit": 3}),
     ("codebase_search", {"query": "what is to be done", "limit": 3}),
 )
 MISTAKES: tuple[Call, ...] = (
@@ -54,6 +55,7 @@ MISTAKES: tuple[Call, ...] = (
     ("tree", {"limit": -5}),
     ("codebase_search", {"query": "?"}),
     ("codebase_search", {"query": "x", "path": ".."}),
+    ("find_references", {"name": "no name"}),
     ("read_file", {"path": "../secret.txt"}),
 )
 
@@ -113,7 +115,12 @@ def check(
         name: _only(limits if bounds else (), schema) for name, schema in own.items()
     }
     assert {name: schema["description"] for name, schema in properties.items()} == parameter_descriptions(method)
-    asked = {"grep_content": ["pattern"], "codebase_search": ["query"], "read_file": ["path"]}
+    asked = {
+        "grep_content": ["pattern"],
+        "codebase_search": ["query"],
+        "find_references": ["name"],
+        "read_file": ["path"],
+    }
     required = [*wanted] if strict else asked.get(method.__name__, [])
     assert offer.parameters.get("required", []) == required
     assert not re.search(r"'(anyOf|oneOf|allOf|\$ref|\$defs|definitions)'", repr(offer.parameters))

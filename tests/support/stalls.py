@@ -69,7 +69,10 @@ def furnish(yard: Path) -> Path:
 MORE: tuple[hostile_calls.Call, ...] = tuple(
     (tool, {**hostile_calls.BASES[tool], "path": path})
     for path in ("rules", "sparse", "/".join("d" * 201), "long.txt", "rules/file.py")
-    for tool in ("grep_content", "find_files", "ls", "tree", "codebase_search", "read_file", "replace_content")
+    for tool in (
+        *("grep_content", "find_files", "ls", "tree", "codebase_search", "find_references", "read_file"),
+        "replace_content",
+    )
 )
 """Calls for the hostile files and depths."""
 

@@ -44,6 +44,7 @@ for _number, (_command, _help) in enumerate(
         "files:tree": "Show files as a tree, shortened to --limit entries.",
         "files:types": "List the file types that --type accepts, with their globs.",
         "rank:rank": "Find code by words or a name, best first.",
+        "refs:refs": "Find the definitions and uses of a name.",
         "outline:outline": "List the definitions of a file, with their lines.",
         "index:index": "Keep an index of a directory, and search with it.",
         "scan:scan": "Search for texts that match rules, e.g. secrets.",

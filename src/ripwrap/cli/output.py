@@ -31,6 +31,7 @@ from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Summary, TreeEntry
 
 if TYPE_CHECKING:
+    from ripwrap._code.references import Reference
     from ripwrap.index import RefreshResult
     from ripwrap.results import Coverage, RankedChunk, Reason
 
@@ -188,6 +189,13 @@ def print_sections(sections: Sequence[Section]) -> int:
     for row in outline_rows(sections):
         _write(_bytes(row) + b"\n")
     return FOUND if sections else NOTHING
+
+
+def print_reference(one: "Reference") -> None:
+    """Print a definition or use of a name as one line: path, number, kind, confidence and text."""
+    about = one.kind if one.syntax in ("code", "text") else f"{one.kind} in {one.syntax}"
+    row = b"%b:%d: %b" % (os.fsencode(one.path), one.line, raw_bytes(f"[{about}, {one.confidence}] {one.text}"))
+    _write((shown(text_of(row)).encode() if sys.stdout.isatty() else row) + b"\n")
 
 
 def print_chunk(chunk: "RankedChunk") -> None:

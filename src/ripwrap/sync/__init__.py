@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ripwrap.sync._history import search_history
     from ripwrap.sync._outline import outline
     from ripwrap.sync._rank import rank
+    from ripwrap.sync._references import references
     from ripwrap.sync._replace import ReplacePlan, replace, undo
     from ripwrap.sync._resolver import install, resolve
     from ripwrap.sync._scan import scan
@@ -68,6 +69,7 @@ __all__ = [
     "install",
     "outline",
     "rank",
+    "references",
     "replace",
     "replace_code",
     "resolve",
@@ -109,6 +111,7 @@ _MODULE_OF = {
     "why": "sync._coverage",
     "files": "sync._files",
     "rank": "sync._rank",
+    "references": "sync._references",
     "ReplacePlan": "sync._replace",
     "replace": "sync._replace",
     "undo": "sync._replace",

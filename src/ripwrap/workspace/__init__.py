@@ -1,9 +1,11 @@
 """Tools with which agents search, list, read and change files: typed methods, which agent frameworks can register."""
 
 from ripwrap._code.outline import Section
+from ripwrap._code.references import Reference
 from ripwrap.workspace.codebase_search_tool import CodebaseSearchOptions, CodebaseSearchResult, CodePlace
 from ripwrap.workspace.core import Workspace, schemas
 from ripwrap.workspace.find_files_tool import FindFilesOptions, FindFilesResult
+from ripwrap.workspace.find_references_tool import FindReferencesOptions, FindReferencesResult
 from ripwrap.workspace.grep_content_tool import ContentMatch, GrepContentOptions, GrepContentResult
 from ripwrap.workspace.index_results import (
     IndexCodebaseResult,
@@ -28,6 +30,8 @@ __all__ = [
     "FileInfo",
     "FindFilesOptions",
     "FindFilesResult",
+    "FindReferencesOptions",
+    "FindReferencesResult",
     "GrepContentOptions",
     "GrepContentResult",
     "IndexCodebaseResult",
@@ -40,6 +44,7 @@ __all__ = [
     "LsOptions",
     "ReadFileOptions",
     "ReadFileResult",
+    "Reference",
     "ReplaceContentOptions",
     "ReplaceContentResult",
     "ResolveResult",

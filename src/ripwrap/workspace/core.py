@@ -22,6 +22,7 @@ from ripwrap.workspace.base import BaseWorkspace
 from ripwrap.workspace.codebase_search_tool import CodebaseSearchMethods
 from ripwrap.workspace.dispatch import TOOL_ERRORS
 from ripwrap.workspace.find_files_tool import FindFilesMethods
+from ripwrap.workspace.find_references_tool import FindReferencesMethods
 from ripwrap.workspace.grep_content_tool import GrepContentMethods
 from ripwrap.workspace.index_codebase_tools import IndexMethods
 from ripwrap.workspace.listing_tools import ListingMethods
@@ -41,6 +42,7 @@ class Workspace(
     FindFilesMethods,
     ListingMethods,
     CodebaseSearchMethods,
+    FindReferencesMethods,
     ReadFileMethods,
     IndexMethods,
     ResolveMethods,
@@ -50,11 +52,11 @@ class Workspace(
 ):
     """Tools with which agents search, list and read files in some directories.
 
-    There are six tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search` and `read_file`. Each tool
-    returns a text for a language model. The text has a maximum length and a fixed order, and says what is left out. If
-    an argument is wrong or the call fails, the tool does not raise an error. It returns a text that begins with
-    `Error: ` and says what to do. Each tool has a twin whose name ends in `_result`. The twin returns a Pydantic model,
-    whose `str()` is the text, and raises errors.
+    There are seven tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search`, `find_references` and
+    `read_file`. Each tool returns a text for a language model. The text has a maximum length and a fixed order, and
+    says what is left out. If an argument is wrong or the call fails, the tool does not raise an error. It returns a
+    text that begins with `Error: ` and says what to do. Each tool has a twin whose name ends in `_result`. The twin
+    returns a Pydantic model, whose `str()` is the text, and raises errors.
 
     With `index` there are three more tools: `index_codebase`, `index_status` and `index_health_check`. After
     `index_codebase` has made the index, `codebase_search` refreshes the index and searches in it. `grep_content` then
@@ -79,7 +81,7 @@ class Workspace(
 
     Attributes:
         roots: Real paths of the directories that the tools may use.
-        tools: Methods to register in a framework: the six tools, and the further tools of `index`, `anchors` and
+        tools: Methods to register in a framework: the seven tools, and the further tools of `index`, `anchors` and
             `write` if these are set.
         SECRETS: Globs for `deny` that match files which usually contain keys, passwords or tokens.
     """

@@ -56,6 +56,12 @@ class PatternOutline:
             self._sections[owner] = self._section(owner)
         return self._sections[owner]
 
+    def outer(self, line: int) -> Section | None:
+        """Return the section around the innermost section of a line, or None if there is none."""
+        if not 1 <= line <= len(self._owners) or (owner := self._owners[line - 1]) < 0:
+            return None
+        return None if self._parents[owner] < 0 else self._section(self._parents[owner])
+
     def sections(self) -> tuple[Section, ...]:
         """Return all sections of the file, in the order of their first lines, outer sections first."""
         return tuple(map(self._section, range(len(self._definitions))))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from ripwrap._code.patterns.definition import ScannedFile
 
@@ -30,7 +31,25 @@ _CLOSERS: dict[str, Callable[[str], str]] = {
 """Map a kind of comment or string (see `scan_lines()`) to a function that takes an opener and returns its closer."""
 
 
-def scan_lines(lines: Sequence[str], opener: re.Pattern[str] | None) -> ScannedFile:
+class LiteralSpan(NamedTuple):
+    """Part of a line that is a comment or literal, or the part of one on this line.
+
+    Attributes:
+        start: Offset of its first character.
+        end: Offset after its last character.
+        kind: Kind of the comment or literal; see `scan_lines()`.
+        opener: Text at its beginning; empty on further lines.
+    """
+
+    start: int
+    end: int
+    kind: str
+    opener: str
+
+
+def scan_lines(
+    lines: Sequence[str], opener: re.Pattern[str] | None, spans: dict[int, list[LiteralSpan]] | None = None
+) -> ScannedFile:
     """Separate the code in lines from comments and strings.
 
     Args:
@@ -47,18 +66,27 @@ def scan_lines(lines: Sequence[str], opener: re.Pattern[str] | None) -> ScannedF
         - `bare`: a string that may go over several lines and has no escapes
         - `heredoc`: a here document
         - `regex`: a regular expression of JavaScript
+
+        spans: Map to which the comments and literals are added, by the index of their line; None to add nothing.
     """
     kept = [line[:MAX_LINE_CHARS].rstrip("\r\n") for line in lines]
     clipped = frozenset(index for index, line in enumerate(lines) if len(line) > MAX_LINE_CHARS)
     if opener is None:
         return ScannedFile(kept, kept, frozenset(), clipped)
-    scanner = _Scanner(kept, opener, clipped)
+    scanner = _Scanner(kept, opener, clipped, spans)
     code = [scanner.strip(index, line) for index, line in enumerate(kept)]
     return ScannedFile(kept, code, frozenset(scanner.continued), clipped)
 
 
 class _Scanner:
-    def __init__(self, lines: Sequence[str], opener: re.Pattern[str], clipped: frozenset[int]) -> None:
+    def __init__(
+        self,
+        lines: Sequence[str],
+        opener: re.Pattern[str],
+        clipped: frozenset[int],
+        spans: dict[int, list[LiteralSpan]] | None = None,
+    ) -> None:
+        self._spans = spans
         self.continued: set[int] = set()
         self._lines = lines
         self._opener = opener
@@ -75,11 +103,13 @@ class _Scanner:
     def strip(self, index: int, line: str) -> str:
         """Return the next line without its comments, and with placeholders for its strings."""
         if self._word:
+            self._add_span(index, 0, len(line), "heredoc", "")
             return self._in_heredoc(index, line)
         at, parts = 0, list[str]()
         inside = self._kind
         if inside:
             at = self._resume(index, line)
+            self._add_span(index, 0, at, inside, "")
             parts.append({"block": " " * at, "directive": DIRECTIVE}.get(inside, _STRING))
         elif not self._opener.search(line):
             return line
@@ -87,10 +117,15 @@ class _Scanner:
         while at < len(line) and (found := self._opener.search(line, at)):
             parts.append(line[at : found.start()])
             at = self._enter(index, line, found, parts)
+            self._add_span(index, found.start(), at, found.lastgroup or "", found[0])
         parts.append(line[at:])
         if index in self._clipped and not inside:
             self._kind = self._word = ""  # the closer may be in the part that was cut off
         return "".join(parts)
+
+    def _add_span(self, index: int, start: int, end: int, kind: str, opener: str) -> None:
+        if self._spans is not None:
+            self._spans.setdefault(index, []).append(LiteralSpan(start, end, kind, opener))
 
     def _in_heredoc(self, index: int, line: str) -> str:
         self.continued.add(index)

@@ -1,0 +1,240 @@
+"""Models of the places where a name is defined and used, and the confidence that they mean the same name; no I/O."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from ripwrap._code.outline import Section
+from ripwrap._text import FsPath, Text, shown, shown_path
+from ripwrap.models import Model, PathError
+
+ReferenceKind: TypeAlias = Literal["definition", "import", "call", "mention"]
+ReferenceSyntax: TypeAlias = Literal["code", "string", "comment", "text"]
+Confidence: TypeAlias = Literal["high", "medium", "low"]
+
+_EXPLICIT_IMPORTS = frozenset({"python", "cython", "starlark", "javascript", "typescript", "tsx"})
+"""Languages in which a file has a name of another file only if it imports the name."""
+_PACKAGE_SCOPES = frozenset({"go", "java", "kotlin", "swift", "csharp", "scala", "c", "cpp", "c header"})
+"""Languages in which the files of a directory usually share their names."""
+_OWN_RECEIVERS = frozenset({"self", "cls", "this", "Self", "super", "$this", "static", "parent"})
+
+
+class Reference(Model, frozen=True):
+    """Place where a name is defined or used.
+
+    Attributes:
+        path: Path of the file.
+        line: Number of the line, from 1.
+        column: Column of the first character of the name, from 1, in characters.
+        text: Text of the line without white space at its ends, cut to 200 characters.
+        kind: `definition`, `import`, `call`, or `mention`, which is any other use.
+        syntax: Part of the file: `code`, a `string`, a `comment`, or `text` in a document or an unknown format. Outside
+            of `code`, the kind is always `mention`.
+        confidence: `high` if the name most probably means one of the definitions, because the file defines or imports
+            it; `medium` if it may, for example a method with a name that only one class has; `low` for strings,
+            comments, names of local variables and arguments, and methods with a name that several classes have.
+        enclosing: Innermost definition around the line; `None` at the top level, or if the file was not read as a
+            whole.
+    """
+
+    path: FsPath
+    line: int
+    column: int
+    text: Text
+    kind: ReferenceKind
+    syntax: ReferenceSyntax
+    confidence: Confidence
+    enclosing: Section | None = None
+
+    def __str__(self) -> str:
+        """Return the path, the line with its number, the kind and the definition around it."""
+        about = self.kind if self.syntax in ("code", "text") else f"{self.kind} in a {self.syntax}"
+        around = f" in {self.enclosing.name}" if self.enclosing and self.enclosing.name else ""
+        return f"{shown_path(self.path)}:{self.line}: {shown(self.text)} ({about}{around}, {self.confidence})"
+
+
+class References(Model, frozen=True):
+    """Definitions and uses of a name, as `references()` returns them.
+
+    Attributes:
+        root: Directory that was searched, as an absolute path; empty if no directory was searched.
+        name: Name that was searched.
+        definitions: Definitions of the name, in the order of their paths and lines.
+        uses: Other places that have the name, in the same order.
+        total_lines: Number of lines that have the name; a lower bound if `exact` is False.
+        exact: True if all files were searched to their ends.
+        truncated: True if there are more lines with the name than the answer has.
+        errors: Paths that could not be read.
+        summary: Sentences about what was found and what was not looked at.
+        message: The summary, and sentences about uses beyond the limit and about unreadable paths.
+    """
+
+    root: str
+    name: str
+    definitions: tuple[Reference, ...]
+    uses: tuple[Reference, ...]
+    total_lines: int
+    exact: bool
+    truncated: bool
+    errors: tuple[PathError, ...] = ()
+    summary: str
+    message: str
+
+    def __str__(self) -> str:
+        """Return a line for each definition and use, and the message."""
+        return "\n".join([*map(str, (*self.definitions, *self.uses)), self.message])
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """Place that has a name, as its file alone tells.
+
+    Attributes:
+        line: Number of the line, from 1.
+        column: Column of the first character, from 1.
+        kind: See `Reference`.
+        syntax: See `Reference`.
+        is_member: True if the name follows a dot or the like, as in `shop.name`.
+        receiver: Name before the dot; empty if it is no name.
+        is_local: True for a parameter, local variable, or name of an argument, or a use of one.
+        enclosing: Definition around the line.
+        owner: For a definition, the name of the class or module that has it; empty at the top level of a file.
+    """
+
+    line: int
+    column: int
+    kind: ReferenceKind
+    syntax: ReferenceSyntax
+    is_member: bool = False
+    receiver: str = ""
+    is_local: bool = False
+    enclosing: Section | None = None
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileOccurrences:
+    """Places of one file that have a name.
+
+    Attributes:
+        path: Path of the file.
+        language: Name of its language; empty if it is unknown.
+        lines: Text of each line that has the name, or defines what is around the name, at most 2,000 characters.
+        occurrences: Places, in order.
+        imports_all: True if the file imports all names of another one.
+        aliases: Map from the names that the file gives to what it imports (`import a as b`) to the names there.
+        imported: Words in the imports of the file, outside of strings.
+        modules: Those of them that are modules, in Python.
+    """
+
+    path: str
+    language: str
+    lines: dict[int, str]
+    occurrences: tuple[Occurrence, ...]
+    imports_all: bool = False
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    imported: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset()
+
+    @property
+    def module(self) -> str:
+        """Name of the file without its extension."""
+        return self.path.replace("\\", "/").rpartition("/")[2].partition(".")[0]
+
+
+@dataclass(slots=True)
+class Definitions:
+    """What is known about the definitions of a name in all files.
+
+    Attributes:
+        owners: Names of the classes that have a member with the name.
+        is_free: True if a file has a definition at its top level, or in a function.
+        folders: Directories of the files with definitions.
+        modules: Names of the files with definitions, and of their directories, without extensions.
+        count: Number of different definitions, also of those that the caller did not name.
+    """
+
+    owners: set[str] = field(default_factory=set[str])
+    is_free: bool = False
+    folders: set[str] = field(default_factory=set[str])
+    modules: set[str] = field(default_factory=set[str])
+    count: int = 0
+
+    @classmethod
+    def of(cls, files: Iterable[FileOccurrences], owner: str) -> "Definitions":
+        """Collect the definitions of all files; only those of `owner`, a class or module, if it is not empty."""
+        found = cls()
+        for file in files:
+            every = [one for one in file.occurrences if one.kind == "definition"]
+            found.count += len({one.owner for one in every if one.owner}) + any(not one.owner for one in every)
+            own = [one for one in every if not owner or owner in (one.owner, file.module)]
+            if not own:
+                continue
+            folder = file.path.replace("\\", "/").rpartition("/")[0]
+            found.folders.add(folder)
+            found.modules |= {file.module, folder.rpartition("/")[2]}
+            found.owners |= {one.owner for one in own if one.owner}
+            found.is_free = found.is_free or any(not one.owner for one in own)
+        return found
+
+
+def rate(file: FileOccurrences, one: Occurrence, known: Definitions, owner: str) -> Confidence:
+    """Return the confidence that a place means one of the definitions.
+
+    Args:
+        file: File of the place.
+        one: The place.
+        known: What is known about the definitions.
+        owner: Class or module that the caller named, as in `Shop.add`; empty if the name was not qualified.
+    """
+    if one.syntax != "code" or one.is_local:
+        return "low"
+    if one.kind == "definition":
+        return "high" if not owner or owner in (one.owner, file.module) else "low"
+    if one.kind == "import":
+        if one.is_member or (known.owners and not known.is_free):
+            return "low"
+        return "high" if known.is_free else "medium"
+    if one.is_member:
+        return _rate_member(file, one, known)
+    return _rate_free(file, one, known)
+
+
+def _rate_member(file: FileOccurrences, one: Occurrence, known: Definitions) -> Confidence:
+    receiver = file.aliases.get(one.receiver, one.receiver)
+    only = known.count == 1 and bool(known.owners)
+    has_module = file.language not in _EXPLICIT_IMPORTS or one.receiver in file.imported
+    if receiver in known.owners or (known.is_free and receiver in known.modules and has_module):
+        return "high"
+    if one.receiver in file.modules:
+        return "low"  # as in `re.compile`
+    if receiver in _OWN_RECEIVERS and _classes_around(one) & known.owners:
+        return "high" if receiver != "super" else "medium" if only else "low"
+    # `loader` is probably an object of the class `BaseLoader`.
+    word = receiver.strip("_").lower()
+    named_like = len(word) > 2 and any(owner.lower().endswith(word) for owner in known.owners)
+    return "medium" if only or named_like else "low"
+
+
+def _classes_around(one: Occurrence) -> set[str]:
+    return set(one.enclosing.name.replace("::", ".").split(".")) if one.enclosing else set()
+
+
+def _rate_free(file: FileOccurrences, one: Occurrence, known: Definitions) -> Confidence:
+    own = any(
+        (other.kind == "import" and not other.is_member) or (other.kind == "definition" and not other.owner)
+        for other in file.occurrences
+        if not other.is_local
+    )
+    if known.owners and not known.is_free and file.language in _EXPLICIT_IMPORTS:
+        return "low"
+    if own:
+        return "high"
+    if file.imports_all:
+        return "medium"
+    if file.language in _EXPLICIT_IMPORTS:
+        return "low"
+    if _classes_around(one) & known.owners:
+        return "high"
+    folder = file.path.replace("\\", "/").rpartition("/")[0]
+    return "high" if known.is_free and file.language in _PACKAGE_SCOPES and folder in known.folders else "medium"

@@ -1,0 +1,114 @@
+"""Tool `find_references`: find definitions and uses of a name, and fit the answer into `max_chars`."""
+
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import cast
+
+from ripwrap._code.outline import MAX_NAME_CHARS
+from ripwrap._code.references import Reference, References
+from ripwrap._operations.references import references_request, run_references
+from ripwrap._text import as_utf8, cut_text, plural
+from ripwrap.places.where import PlacedFileOptions
+from ripwrap.workspace.budget import shortened
+from ripwrap.workspace.find_references_tool import FindReferencesArguments, FindReferencesResult
+from ripwrap.workspace.literal_names import names_on_disk, resolve_names
+from ripwrap.workspace.notes import notes_of
+from ripwrap.workspace.read_file import Deadline
+from ripwrap.workspace.redact import Redactor, redact_name
+from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, visible_paths
+from ripwrap.workspace.shown_lines import snippet
+from ripwrap.workspace.tool import ToolCall
+
+_CONFIDENCES = ("high", "medium", "low")
+
+MIN_REFERENCE_CHARS = 10
+"""Minimum number of characters that a reference takes in an answer."""
+
+
+async def run_find_references(call: ToolCall, arguments: FindReferencesArguments) -> FindReferencesResult:
+    """Find the places that have a name, and return those of a page: definitions first, then the most certain uses.
+
+    Raises:
+        ValueError: The name is not a name.
+    """
+    run, settings = call.run, call.settings
+    async with open_scope(
+        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    ) as scope:
+        globs = await resolve_names(arguments.file_pattern, names_on_disk(run, scope))
+        files = file_filter(scope.location, globs, arguments.file_type)
+        allowed, incomplete = await visible_paths(run, scope, files)
+        options = cast("PlacedFileOptions", {**scope.options, **files.options})
+        location = scope.location
+        request = references_request(
+            *(arguments.name, location.cwd, location.paths, None, scope.timeout, options),
+            allowed=allowed,
+            whole_lines=True,
+        )
+        found = await run_references(run, request)
+        most = min(arguments.limit, settings.max_chars // MIN_REFERENCE_CHARS)
+        uses = sorted(found.uses, key=lambda one: _CONFIDENCES.index(one.confidence))
+        lines = {(one.path, one.line, one.kind): one for one in (*found.definitions, *uses)[::-1]}
+        every = [*lines.values()][::-1]  # of several places of one kind on a line, the most certain one
+        page = every[arguments.offset : arguments.offset + most]
+        masked = await run.call(partial(_masked, settings, scope, page))
+        notes = (*notes_of(found.errors, None, scope), *scope.notes)
+
+        def answer(count: int) -> FindReferencesResult:
+            end = arguments.offset + count
+            more = end < len(every)
+            return FindReferencesResult(
+                root=as_utf8(location.cwd),
+                path=location.name,
+                name=arguments.name,
+                references=tuple(masked[:count]),
+                total_references=len(every),
+                exact=found.exact and not found.truncated and not incomplete,
+                truncated=more or found.truncated or incomplete,
+                next_offset=end if more and count else None,
+                message=_message(found, arguments.offset, count, len(every)),
+                notes=notes,
+            )
+
+        return await run.call(partial(shortened, answer, len(masked), settings.max_chars))
+
+
+def _message(found: References, offset: int, count: int, total: int) -> str:
+    said = found.summary
+    if not total:
+        return f"{said} Search for a part of the name with grep_content, or for words with codebase_search."
+    if not offset and count == total:
+        return said
+    end = offset + count
+    page = f"Showing {offset + 1} to {end} of {plural(total, 'place')}." if count else "No place shown."
+    return f"{said} {page}" + (f" offset={end} gives the next page." if count and end < total else "")
+
+
+def _masked(settings: Settings, scope: Scope, page: Sequence[Reference]) -> list[Reference]:
+    """Return references as an answer shows them: with secrets masked, and long lines cut."""
+    deadline = Deadline(scope.timeout, "the secrets in the lines were not masked", "pass a smaller limit")
+
+    @cache
+    def redactor_of(path: str) -> Redactor | None:
+        return settings.redactor(scope.location, path, deadline.check)
+
+    return [_shown(settings, scope, one, redactor_of(one.path)) for one in page]
+
+
+def _shown(settings: Settings, scope: Scope, one: Reference, redactor: Redactor | None) -> Reference:
+    text, around = one.text, one.enclosing
+    if redactor is not None:
+        text = redactor(text, one.line).text
+        if around is not None:
+            masked = redactor(around.text, around.line)
+            name = redact_name(redactor, around.name, around.line, around.text, masked.masks)
+            around = around.model_copy(update={"name": name, "text": masked.text})
+    if around is not None:
+        around = around.model_copy(update={"text": cut_text(around.text, MAX_NAME_CHARS)})
+    return one.model_copy(
+        update={
+            "path": scope.location.shown(one.path),
+            "text": snippet(cut_text(text, MAX_NAME_CHARS), 1, settings.max_line),
+            "enclosing": around,
+        }
+    )

@@ -1,0 +1,133 @@
+"""Tool `find_references`: pages, filters, denied files, masked secrets and limits."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ripwrap import AccessDeniedError, sync
+from ripwrap.workspace import FindReferencesResult
+from support.paths import slashed
+from support.tools import APIS, Asked
+
+Plant = Callable[..., Path]
+
+SHOP = {
+    "shop/till.py": "def pay(amount):\n    return amount\n",
+    "shop/cart.py": """\
+from shop.till import pay
+
+
+class Cart:
+    def total(self):
+        return pay(1)  # pay
+
+
+NAME = "pay"
+""",
+    "shop/other.js": "pay();\n",
+}
+ANSWER = """\
+Definitions:
+  shop/till.py:1: def pay(amount):  [to line 2]
+
+Imports:
+  shop/cart.py:1: from shop.till import pay
+
+Calls:
+  shop/cart.py:6: return pay(1)  # pay  [in Cart.total]
+  shop/other.js:1: pay();  [low confidence]
+
+Mentions:
+  shop/cart.py:6: return pay(1)  # pay  [in Cart.total; comment]
+  shop/cart.py:9: NAME = "pay"  [string]
+
+(1 definition and 5 uses in 5 lines of 3 files.)"""
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_places_are_grouped_by_kind_and_marked_if_in_doubt(api: str, plant: Plant) -> None:
+    asked = Asked(api, plant(SHOP))
+    assert slashed(asked.find_references("pay")) == ANSWER
+
+
+@pytest.mark.parametrize("name", ["references", "find_usages", "Find_Symbol", "list_code_usages"])
+def test_other_names_of_the_tool_and_its_arguments_are_accepted(plant: Plant, name: str) -> None:
+    ws = sync.Workspace(plant(SHOP))
+    assert slashed(ws.call(name, {"name": "pay", "glob": "*.js", "limit": "1"})).startswith(
+        "Calls:\n  shop/other.js:1:"
+    )
+
+
+def test_pages_go_through_all_places_once(plant: Plant) -> None:
+    ws = sync.Workspace(plant(SHOP))
+    seen: list[tuple[str, int, str]] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = ws.find_references_result("pay", limit=2, offset=offset)
+        assert len(page.references) == 2 and page.total_references == 6
+        seen += [(one.path, one.line, one.kind) for one in page.references]
+        offset = page.next_offset
+        assert FindReferencesResult.model_validate_json(page.model_dump_json()) == page
+    assert len(seen) == len(set(seen)) == 6
+    assert [one.confidence for one in ws.find_references_result("pay").references] == sorted(
+        (one.confidence for one in ws.find_references_result("pay").references), key=["high", "medium", "low"].index
+    )
+
+
+def test_files_are_chosen_by_path_glob_type_and_visibility(plant: Plant) -> None:
+    files = {**SHOP, ".hidden.py": "pay()\n", "build/a.py": "pay()\n", ".gitignore": "build/\n"}
+    ws = sync.Workspace(plant({**files, ".git/HEAD": "ref: refs/heads/main\n"}))
+
+    def paths(**options: str | bool) -> set[str]:
+        found = ws.call_result("find_references", {"name": "pay", **options})
+        assert isinstance(found, FindReferencesResult)
+        return {slashed(one.path) for one in found.references}
+
+    assert paths() == set(SHOP)
+    assert paths(path="shop/till.py") == {"shop/till.py"}
+    assert paths(file_pattern="!*.py") == {"shop/other.js"}
+    assert paths(file_type="js") == {"shop/other.js"}
+    assert paths(include_hidden=True) == {*SHOP, ".hidden.py"}
+    assert paths(include_ignored=True) == {*SHOP, "build/a.py"}
+
+
+def test_denied_and_outside_files_are_not_shown(plant: Plant) -> None:
+    root = plant({"in/a.py": "def pay(): ...\n", "in/secret/b.py": "pay()\n", "out.py": "pay()\n"})
+    ws = sync.Workspace(root / "in", deny=["secret/"])
+    assert [one.path for one in ws.find_references_result("pay").references] == ["a.py"]
+    with pytest.raises(AccessDeniedError):
+        ws.find_references_result("pay", "secret")
+    with pytest.raises(AccessDeniedError):
+        ws.find_references_result("pay", "../out.py")
+
+
+@pytest.mark.parametrize("lead", ["", "x = 1  # " + "." * 170])
+def test_secrets_are_masked_before_lines_are_cut(plant: Plant, lead: str) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    text = f"def outer(token='{secret}'):\n    inner()\n{lead}; inner('{secret}')\n"
+    root = plant({"a.py": text.replace("\n; ", "\n")})
+    plain = sync.Workspace(root).find_references_result("inner")
+    assert secret[:20] in plain.model_dump_json()
+    found = sync.Workspace(root, redact=True).find_references_result("inner")
+    assert secret[:8] not in found.model_dump_json() and secret[:8] not in str(found)
+    assert len(found.references) == 2
+
+
+@pytest.mark.parametrize("max_chars", [1_000, 20_000])
+def test_answer_fits_and_says_how_to_go_on(plant: Plant, max_chars: int) -> None:
+    ws = sync.Workspace(plant({"a.py": "def f(): ...\n" + "f()\n" * 3_000}), max_chars=max_chars)
+    found = ws.find_references_result("f", limit=5_000)
+    assert len(str(found)) <= max_chars
+    assert found.truncated and found.next_offset == len(found.references)
+    assert f"offset={found.next_offset} gives the next page." in str(found)
+    assert len(str(ws.structured(found))) <= max_chars * 1.1
+
+
+def test_mistakes_are_answered(plant: Plant) -> None:
+    ws = sync.Workspace(plant(SHOP))
+    assert ws.find_references("a b") == (
+        "Error: name must be a name such as total or Cart.total, got 'a b'; search for other texts with a pattern"
+    )
+    assert ws.find_references("nothing").startswith("No line has the name nothing. Search for a part of the name")
+    assert ws.find_references("pay", "gone").startswith("Error: gone does not exist")
