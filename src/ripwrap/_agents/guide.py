@@ -2,9 +2,9 @@
 
 NAME = "ripwrap"
 DESCRIPTION = (
-    "Search and read code with the ripwrap tools (grep_content, find_files, codebase_search, ls, tree, read_file) "
-    "instead of grep, find and cat in a shell. Use when looking for a text, a name, a file or the code behind a "
-    "question."
+    "Search and read code with the ripwrap tools (grep_content, find_files, codebase_search, find_references, ls, "
+    "tree, read_file) instead of grep, find and cat in a shell. Use when looking for a text, a name, a file or the "
+    "code behind a question."
 )
 BODY = """\
 # Search with ripwrap
@@ -18,6 +18,7 @@ such as Grep and Glob.
 | find lines by a regular expression or a text | `grep_content` |
 | find files by a glob | `find_files` |
 | find code by a question or by words | `codebase_search` |
+| find the definitions and uses of a name | `find_references` |
 | list a directory, or directories as a tree | `ls`, `tree` |
 | read a file or a range of its lines | `read_file` |
 | see the definitions of a file, before you read a long one | `read_file` with `outline` |

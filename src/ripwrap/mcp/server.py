@@ -29,6 +29,7 @@ from ripwrap.workspace.tool import find_tool, tools_of
 INSTRUCTIONS = (
     (("grep_content",), "Search with grep_content first."),
     (("codebase_search",), "If you do not know the names in the code, search with codebase_search."),
+    (("find_references",), "find_references lists the definitions and uses of a name."),
     (("read_file",), "Read only the lines that you need with read_file."),
     (("find_files", "ls", "tree"), "find_files, ls and tree show which files there are."),
     (
