@@ -367,11 +367,11 @@ def authority() -> trustme.CA:
 
 @pytest.fixture
 def tls_mirror(authority: trustme.CA, archive: bytes) -> Iterator[Mirror]:
-    """Mirror with `archive` on `localhost`, over TLS."""
+    """Mirror with `archive`, over TLS; by address, because a system may not know `localhost`."""
     from support.mirror import ASSET, VERSION, Mirror, serving
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(context)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
     with serving(Mirror(), context) as mirror:
         mirror.put(VERSION, ASSET, archive)
         yield mirror

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -154,3 +155,13 @@ def test_every_test_named_on_the_guarantees_page_exists() -> None:
             assert not test or re.search(rf"^ *(async def|def|class) {test}\b", source, re.MULTILINE), f"{path}::{test}"
             named += 1
     assert named > 30
+
+
+def test_page_of_extras_has_every_extra() -> None:
+    """Issue 39, 2: `nox -s weight` measures the sizes."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    rows = re.findall(
+        r"^\| (?:`([\w-]+)`|none) \| .+ \| \d+ \|$", (ROOT / "docs/reference/extras.md").read_text(), re.MULTILINE
+    )
+    assert sorted(rows) == sorted(["", *declared])
+    assert not [one for one in declared["all"] if "hosted" in one or "google" in one]

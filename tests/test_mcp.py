@@ -38,6 +38,8 @@ from ripwrap import Workspace, mcp
 from ripwrap.binary import RgBinary
 from ripwrap.cli import app as cli
 from ripwrap.cli import mcp as cli_mcp
+from ripwrap.errors import RipwrapError
+from ripwrap.mcp import transports
 from ripwrap.mcp.transports import warn_without_rg
 from ripwrap.workspace import schemas
 from support.cli import run
@@ -135,11 +137,12 @@ async def notify_roots_changed(client: Client) -> None:
 async def test_tools_are_listed_with_titles_annotations_and_schemas(
     folder: Path, mode: str, anyio_backend: str
 ) -> None:
-    async with Client(mcp.server(folder), mode=mode) as client:
+    async with Client(mcp.server(folder, structured=True), mode=mode) as client:
         tools = (await client.list_tools()).tools
         assert client.server_info and client.server_info.name == "ripwrap"
         assert client.server_info.version
-        assert client.instructions and len(client.instructions.split(". ")) == 3
+        assert client.instructions and len(client.instructions.split(". ")) == 6
+        assert client.server_info.icons and client.server_info.icons[0].mime_type == "image/svg+xml"
     assert [tool.name for tool in tools] == list(TOOLS)
     for tool in tools:
         assert tool.title and tool.description
@@ -157,12 +160,97 @@ async def test_tools_are_listed_with_titles_annotations_and_schemas(
 async def test_result_has_text_and_content_valid_by_the_output_schema(
     name: str, folder_of_code: Path, mode: str, anyio_backend: str
 ) -> None:
-    async with Client(mcp.server(folder_of_code), mode=mode) as client:
+    async with Client(mcp.server(folder_of_code, structured=True), mode=mode) as client:
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
         result = await client.call_tool(name, TOOLS[name])
     assert "a.py" in answer(result)
     assert result.structured_content
     jsonschema.Draft202012Validator(schemas[name] or {}).validate(result.structured_content)
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", TOOLS)
+async def test_a_client_gets_only_the_text_by_default(
+    name: str, folder_of_code: Path, mode: str, anyio_backend: str
+) -> None:
+    """Issue 39, 1: clients that get structured content do not pass the text to the model."""
+    async with Client(mcp.server(folder_of_code), mode=mode) as client:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert listed[name].output_schema is None
+        result = await client.call_tool(name, TOOLS[name])
+    assert "a.py" in answer(result) and result.structured_content is None
+
+
+def characters(tools: list[types.Tool]) -> int:
+    """Return the number of characters of definitions, as a client receives them."""
+    return sum(len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in tools)
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+@pytest.mark.parametrize("tools", ["core", "Read, Grep,find_files", ["glob", "grep_content", "read_file", "cat"]])
+async def test_few_tools_have_short_definitions(
+    tools: Any, folder_of_code: Path, mode: str, anyio_backend: str
+) -> None:
+    """Issue 39, 1: below 4,000 characters; a call may still have the arguments that the definitions leave out."""
+    async with Client(mcp.server(folder_of_code, tools=tools), mode=mode) as client:
+        listed = (await client.list_tools()).tools
+        assert [tool.name for tool in listed] == ["grep_content", "find_files", "read_file"]
+        assert characters(listed) < 4_000
+        assert client.instructions and "codebase_search" not in client.instructions and "ls" not in client.instructions
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["find"]
+        with pytest.raises(MCPError, match=r"needs the tool codebase_search; start the server with it \(--tools\)"):
+            await client.get_prompt("search", {"query": "x"})
+        arguments = listed[0].input_schema["properties"]
+        assert {"pattern", "path", "offset"} < arguments.keys() and not {"rev", "sections"} & arguments.keys()
+        assert arguments["offset"]["maximum"] == 1_000_000
+        result = await client.call_tool("grep_content", {"pattern": "needle", "sections": True, "max_files": 1})
+        assert "A larger max_files shows more" in answer(result)
+        with pytest.raises(MCPError, match="there is no tool 'ls'; the tools are grep_content, find_files, read_file"):
+            await client.call_tool("ls")
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+async def test_definitions_are_short(folder_of_code: Path, tmp_path: Path, anyio_backend: str) -> None:
+    """Issue 39, 1: a description has at most 1,024 characters (OpenAI's limit), also that of an argument."""
+    options: dict[str, Any] = {"index": tmp_path / "home", "anchors": True, "write": True}
+    async with Client(mcp.server(folder_of_code)) as few, Client(mcp.server(folder_of_code, **options)) as every:
+        assert characters((await few.list_tools()).tools) < 11_000
+        for tool in (await every.list_tools()).tools:
+            abouts = [one["description"] for one in tool.input_schema["properties"].values()]
+            assert all(0 < len(text) <= 1_024 for text in (tool.description or "", *abouts))
+
+
+def test_http_needs_an_sdk_that_limits_sessions(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 39, 2: mcp 2.0 is enough for stdio, and frameworks that need mcp before 2.2 can be installed."""
+    monkeypatch.setattr(transports, "_LIMITS_SESSIONS", False)
+    with pytest.raises(RipwrapError, match=r"^HTTP needs mcp 2\.2 or later, .* pip install .*; or serve over stdio$"):
+        mcp.serve([folder], transport="http", port=0)
+
+
+@pytest.mark.parametrize(
+    ("tools", "says"),
+    [
+        ("", "no tool is named; name one in tools=, or leave it out for all"),
+        ([], "no tool is named; name one in tools=, or leave it out for all"),
+        ("core,web", "there is no tool 'core'; the tools are grep_content, find_files, "),
+        (["grep_content", "WebFetch"], "there is no tool 'WebFetch'; the tools are grep_content, find_files, "),
+        ("index_status", "the tool index_status is only there with index=True"),
+        ("ls,resolve", "the tool resolve is only there with anchors=True"),
+    ],
+)
+def test_unknown_tool_is_an_error_before_the_server_starts(tools: Any, says: str, folder: Path) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        mcp.server(folder, tools=tools)
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+async def test_lists_may_be_kept_for_an_hour(folder: Path, anyio_backend: str) -> None:
+    async with Client(mcp.server(folder)) as client:
+        assert (await client.list_tools()).ttl_ms == (await client.list_prompts()).ttl_ms == 3_600_000
 
 
 BIG_ANSWERS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -191,7 +279,7 @@ async def test_structured_content_is_at_most_three_times_the_text(
 ) -> None:
     """Issue 19, line 20: that of `ls` had 6.2 times the bytes of its text, that of `tree` 7.0 times."""
     calls = (*BIG_ANSWERS, *((name, {}) for name in INDEX_TOOLS if index))
-    async with Client(mcp.server(root, index=home if index else False)) as client:
+    async with Client(mcp.server(root, structured=True, index=home if index else False)) as client:
         for name, arguments in calls:
             result = await client.call_tool(name, arguments)
             structured = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
@@ -230,7 +318,7 @@ async def test_structured_content_of_short_names_is_at_most_three_times_the_text
         (folder / name).parent.mkdir(exist_ok=True)
         if name.endswith("/"):
             (folder / name).mkdir()
-    async with Client(mcp.server(folder)) as client:
+    async with Client(mcp.server(folder, structured=True)) as client:
         for tool, arguments in calls:
             result = await client.call_tool(tool, arguments)
             structured = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
@@ -242,7 +330,7 @@ async def test_structured_content_of_short_names_is_at_most_three_times_the_text
 async def test_paths_in_the_structured_content_tell_the_names_and_depths(
     folder_of_code: Path, anyio_backend: str
 ) -> None:
-    async with Client(mcp.server(folder_of_code)) as client:
+    async with Client(mcp.server(folder_of_code, structured=True)) as client:
         result = await client.call_tool("tree", {})
     made = await Workspace(folder_of_code).tree_result()
     assert result.structured_content
@@ -614,7 +702,7 @@ async def test_tool_that_changes_files_is_listed_only_with_write(
 async def test_server_with_an_index_lists_its_tools_with_annotations(
     folder_of_code: Path, tmp_path: Path, mode: str, anyio_backend: str
 ) -> None:
-    async with Client(mcp.server(folder_of_code, index=tmp_path / "home"), mode=mode) as client:
+    async with Client(mcp.server(folder_of_code, structured=True, index=tmp_path / "home"), mode=mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert list(tools) == [*TOOLS, *INDEX_TOOLS]
         for name, tool in tools.items():
@@ -754,7 +842,9 @@ async def test_prompts_of_the_index_are_only_on_a_server_with_one(folder: Path, 
     async with Client(mcp.server(folder), mode=mode) as client:
         assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["search", "find"]
         for name in ("index", "status"):
-            with pytest.raises(MCPError, match=f"the prompt {name} needs an index; start the server with --index"):
+            with pytest.raises(
+                MCPError, match=rf"the prompt {name} needs the tool index_\w+; start the server with it \(--index\)"
+            ):
                 await client.get_prompt(name)
 
 
@@ -1023,7 +1113,7 @@ async def program(
 @pytest.mark.anyio
 async def test_command_serves_over_stdio(folder_of_code: Path, tmp_path: Path, mode: str, anyio_backend: str) -> None:
     log = tmp_path / "log"
-    async with program(log, "--root", str(folder_of_code / "src"), mode=mode) as client:
+    async with program(log, "--root", str(folder_of_code / "src"), "--structured", mode=mode) as client:
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
         for name, arguments in TOOLS.items():
             here = arguments | ({"path": "a.py"} if name == "read_file" else {})
@@ -1068,7 +1158,7 @@ async def test_command_denies_secrets_and_masks_them_unless_told_otherwise(
     root = plant({".env": "needle\n", "k.pem": "needle\n", "notes.md": "needle\n", "a.py": 'password = "needle"\n'})
 
     async def answers(*flags: str) -> tuple[str, dict[str, str]]:
-        async with program(tmp_path / "log", "--root", str(root), *flags) as client:
+        async with program(tmp_path / "log", "--root", str(root), "--structured", *flags) as client:
             arguments = {"pattern": "needle", "include_hidden": True, "context_lines": 0}
             searched = await client.call_tool("grep_content", arguments)
             assert searched.structured_content is not None

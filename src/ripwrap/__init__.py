@@ -33,7 +33,7 @@ other (`[tool.importlinter]` in pyproject.toml). Names that begin with an unders
     _operations
     places
     _ripgrep, _ranking
-    binary, results, edits, sources, _code, _ignore
+    binary, results, edits, sources, _code, _ignore, _agents
     models, options, errors, columns, _display, _text, _overlay, _subprocess, _safe_open, _safe_write, _concurrency,
         _windows
 """

@@ -163,6 +163,35 @@ class Disk:
             if error.errno not in GONE:
                 raise
 
+    def create(self, path: str, content: bytes) -> None:
+        """Write a new file.
+
+        Raises:
+            OSError: The file exists, or cannot be written.
+        """
+        self.step("create", path)
+        with _opened_for_writing(path) as (name, folder):
+            descriptor = os.open(name, _CREATE, 0o666, dir_fd=folder)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(content)
+            except BaseException:
+                os.unlink(name, dir_fd=folder)
+                raise
+
+    def delete(self, path: str, state: FileState) -> None:
+        """Remove a file.
+
+        Raises:
+            InterruptedError: The file has changed since it was read.
+            OSError: The file cannot be removed.
+        """
+        self.step("delete", path)
+        with _opened_for_writing(path) as (name, folder):
+            if not state.is_same_file(os.stat(name, dir_fd=folder, follow_symlinks=False)):
+                raise InterruptedError(errno.EINTR, "another program has changed the file", path)
+            os.unlink(name, dir_fd=folder)
+
     def sync_files(self, paths: Iterable[str]) -> None:
         """Wait until the contents of files are on the disk."""
         self.step("sync", "")

@@ -31,6 +31,7 @@ COMMANDS = (
     "mcp",
 )
 INDEX_COMMANDS = tuple(f"index {one}" for one in ("build", "status", "check", "prune", "search", "watch"))
+AGENT_COMMANDS = ("agent install", "agent uninstall", "agent list")
 ASSEMBLE = App.assemble_argument_collection
 HINTS = get_type_hints(SearchOptions, include_extras=True)
 
@@ -49,10 +50,10 @@ def test_help_lists_commands_in_the_order_of_use() -> None:
     text = help_of("")
     assert text.startswith("Usage: ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n\nSearch files ")
     listed = text.partition("\nCommands:\n")[2].partition("\n\n")[0]
-    assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == [*COMMANDS[:7], "index", *COMMANDS[7:]]
+    assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == [*COMMANDS[:7], "index", *COMMANDS[7:], "agent"]
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS, *INDEX_COMMANDS])
+@pytest.mark.parametrize("command", ["", *COMMANDS, *INDEX_COMMANDS, *AGENT_COMMANDS])
 def test_help_fits_a_terminal_and_ends_with_examples_and_exit_codes(command: str) -> None:
     text = help_of(command)
     assert [line for line in text.splitlines() if len(line) > 80 or line != line.rstrip()] == []
@@ -121,7 +122,7 @@ def descriptions(command: str) -> list[tuple[str, str]]:
     return [(one.name, one.parameter.help or "") for one in arguments if one.show]
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, *INDEX_COMMANDS])
+@pytest.mark.parametrize("command", [*COMMANDS, *INDEX_COMMANDS, *AGENT_COMMANDS])
 def test_description_of_each_option_is_short_and_has_no_full_stop(command: str) -> None:
     for name, text in descriptions(command):
         assert 0 < len(text) <= 60 and not text.endswith("."), (name, text)

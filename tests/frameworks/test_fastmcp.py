@@ -13,8 +13,11 @@ pytest.importorskip("fastmcp")
 import anyio
 import fastmcp
 from fastmcp.client.transports import StdioTransport
+from fastmcp.server import create_proxy
 from mcp import MCPError, types
 
+from frameworks.blocks import run_last_block
+from ripwrap import mcp
 from support.mcp_server import RIPWRAP_MCP, serve_http, stuck_rg, waiting_for
 from support.waiting import until
 
@@ -92,4 +95,43 @@ async def test_fastmcp_client_cancels_a_call_and_is_told_of_the_progress_of_the_
             found = await client.call_tool(*GREP, progress_handler=note)
     assert found.content[0].text
     assert told == sorted(set(told))
+    assert told[-1] == (1, None, "1 found so far")
+
+
+@pytest.fixture
+def in_memory(tmp_path: Path) -> Callable[..., Any]:
+    """The class of the docs that connects a client to a server in memory."""
+    (tmp_path / "page").mkdir()
+    made: Callable[..., Any] = run_last_block("FastMCP", tmp_path / "page")["InMemory"]
+    return made
+
+
+@pytest.mark.parametrize("where", ["memory", "process"])
+async def test_fastmcp_proxy_keeps_annotations_prompts_errors_and_progress(
+    where: str, in_memory: Callable[..., Any], shop: Path, stand_in: StandIn, tmp_path: Path
+) -> None:
+    """Issue 39, item 6."""
+    told: list[tuple[float, float | None, str | None]] = []
+    told_of = tmp_path / "told of"
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
+        told_of.touch()
+
+    rg = stand_in(waiting_for(told_of))
+    if where == "memory":
+        transport = in_memory(mcp.server(shop, rg=str(rg)))
+    else:
+        flags = ["--root", str(shop), "--rg", str(rg)]
+        transport = StdioTransport(RIPWRAP_MCP[0], [*RIPWRAP_MCP[1:], *flags], env=dict(os.environ))
+    async with fastmcp.Client(create_proxy(transport), timeout=30) as client:
+        tools = await client.list_tools()
+        assert [tool.title for tool in tools][:2] == ["Search in files", "Find files by name"]
+        assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
+        assert [prompt.name for prompt in await client.list_prompts()] == ["search", "find"]
+        refused = await client.call_tool("grep_content", {"pattern": "TODO", "limit": -1}, raise_on_error=False)
+        assert refused.is_error and refused.content[0].text.startswith("Error: ")
+        with anyio.fail_after(20):
+            found = await client.call_tool(*GREP, progress_handler=note)
+    assert found.content[0].text
     assert told[-1] == (1, None, "1 found so far")

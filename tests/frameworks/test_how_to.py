@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from frameworks.blocks import import_or_skip
 from support import offline
 
 # LlamaIndex reads all attributes of its own Pydantic models, including deprecated ones.
@@ -27,8 +28,7 @@ def test_block_on_the_agents_pages_prints_the_output_below_it(
     code: str, printed: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     modules = re.findall(r"^(?:from|import) ([\w.]+)", code, re.MULTILINE)
-    for module in modules:
-        pytest.importorskip(module, exc_type=ImportError)
+    import_or_skip(*modules)
     shutil.copytree(DOCS / "demo", tmp_path / "docs" / "demo")
     (tmp_path / "block.py").write_text(code)
     if PROGRAMS & {module.partition(".")[0] for module in modules}:

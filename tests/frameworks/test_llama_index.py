@@ -73,7 +73,7 @@ def offer(method: Callable[..., Any]) -> Offer:
 
 @each_tool
 def test_llama_index_tool_schema_equals_the_signature(ws: Workspace, name: str) -> None:
-    check(getattr(ws, name), offer(getattr(ws, name)))
+    check(getattr(ws, name), offer(getattr(ws, name)), bounds=False)
 
 
 def test_llama_index_tool_schemas_equal_the_snapshot(ws: Workspace) -> None:
@@ -86,7 +86,7 @@ def test_llama_index_accepts_a_summary_as_description(ws: Workspace, name: str) 
     method = getattr(ws, name)
     made = FunctionTool.from_defaults(async_fn=method, description=summary(method))
     told = made.metadata.to_openai_tool()["function"]
-    check(method, Offer(told["name"], told["description"], told["parameters"]))
+    check(method, Offer(told["name"], told["description"], told["parameters"]), bounds=False)
 
 
 def test_llama_index_tools_return_the_methods_answers(ws: Workspace) -> None:

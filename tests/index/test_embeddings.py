@@ -558,7 +558,7 @@ def test_unusable_embedder_raises_with_a_hint(name: str, says: str | None) -> No
 
 @pytest.mark.skipif(find_spec("voyageai") is not None, reason="is about its absence")
 def test_missing_package_error_names_the_install_command() -> None:
-    with pytest.raises(EmbeddingError, match=r'pip install "ripwrap\[vectors\]" "pydantic-ai-slim\[voyageai\]"'):
+    with pytest.raises(EmbeddingError, match=r'pip install "ripwrap\[hosted\]" "pydantic-ai-slim\[voyageai\]"'):
         embedder("voyageai")
 
 

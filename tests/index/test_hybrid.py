@@ -525,7 +525,7 @@ async def test_missing_usearch_means_exact_search_and_one_warning(
         assert [place.path for place in await index.search("cookie")] == ["a.txt"]
         plant({"d.txt": "cookies and biscuits\n"})
         assert {place.path for place in await index.search("cookie")} == {"a.txt", "d.txt"}
-    said = 'each query is compared with all 3 embeddings, because usearch is missing: pip install "ripwrap[vectors]"'
+    said = 'each query is compared with all 3 embeddings, because usearch is missing: pip install "ripwrap[usearch]"'
     assert [record.getMessage() for record in caplog.records if "usearch" in record.getMessage()] == [said]
     assert graphs(home) == []
 

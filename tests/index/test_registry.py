@@ -51,7 +51,7 @@ def test_unknown_embedder_error_names_the_known_ones_without_the_extra() -> None
         embedder("bogus")
     known = "auto, wordllama, github-copilot, openai, google, ollama, voyageai, cohere"
     assert f"{caught.value}".startswith(f"unknown embedder 'bogus'; known embedders are {known}")
-    assert 'pip install "ripwrap[vectors]"' in f"{caught.value}"  # these names need pydantic-ai to be known
+    assert 'pip install "ripwrap[hosted]"' in f"{caught.value}"  # these names need pydantic-ai to be known
     with pytest.raises(EmbeddingError, match="unknown embedder 'opnai:x'; did you mean 'openai'"):
         embedder("opnai:x")
     with pytest.raises(EmbeddingError, match="unknown embedder 'auto:x'"):
@@ -60,7 +60,7 @@ def test_unknown_embedder_error_names_the_known_ones_without_the_extra() -> None
 
 @pytest.mark.usefixtures("no_pydantic_ai")
 @pytest.mark.parametrize(
-    ("name", "extra"), [("openai", "vectors"), ("google", "google"), ("ollama:x", "vectors"), ("gemini", "google")]
+    ("name", "extra"), [("openai", "hosted"), ("google", "google"), ("ollama:x", "hosted"), ("gemini", "google")]
 )
 def test_known_provider_without_its_package_names_the_extra(name: str, extra: str) -> None:
     with pytest.raises(

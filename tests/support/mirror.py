@@ -112,8 +112,7 @@ def serving(mirror: Mirror, tls: ssl.SSLContext | None = None) -> Iterator[Mirro
     with Server(("127.0.0.1", 0), Handler) as server:
         if tls is not None:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
-        scheme = "https" if tls else "http"
-        mirror.url = f"{scheme}://{'localhost' if tls else '127.0.0.1'}:{server.server_port}"
+        mirror.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:

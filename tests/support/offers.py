@@ -16,6 +16,7 @@ from unittest.mock import patch
 import pytest
 
 from ripwrap import Workspace, sync
+from ripwrap.workspace import schemas
 from ripwrap.workspace.arguments import parameter_descriptions
 from support import offline
 
@@ -88,13 +89,18 @@ def summary(method: Callable[..., Any]) -> str:
     return (inspect.getdoc(method) or "").partition("\n")[0]
 
 
-def check(method: Callable[..., Any], offer: Offer, *, defaults: bool = True, strict: bool = False) -> None:
+def check(
+    method: Callable[..., Any], offer: Offer, *, defaults: bool = True, bounds: bool = True, strict: bool = False
+) -> None:
     """Check that a tool has the method's names, types, defaults and descriptions, in a schema that all models accept.
+
+    The bounds are compared with those of `schemas()`.
 
     Args:
         method: The tool.
         offer: The tool as the framework offers it.
         defaults: True if the framework includes defaults.
+        bounds: True if the framework includes bounds.
         strict: True if all arguments are required, as in OpenAI's strict schemas.
     """
     assert offer.name == method.__name__
@@ -103,6 +109,10 @@ def check(method: Callable[..., Any], offer: Offer, *, defaults: bool = True, st
     keys = ("type", "items", "enum", *["default"] * defaults)
     assert {name: _only(keys, schema) for name, schema in properties.items()} == {
         name: _only(keys, schema) for name, schema in wanted.items()
+    }
+    own, limits = schemas()[method.__name__][1]["properties"], ("minimum", "maximum")
+    assert {name: _only(limits, schema) for name, schema in properties.items()} == {
+        name: _only(limits if bounds else (), schema) for name, schema in own.items()
     }
     assert {name: schema["description"] for name, schema in properties.items()} == parameter_descriptions(method)
     asked = {

@@ -171,3 +171,26 @@ def test_answer_about_hidden_files_names_a_directory_without_files(rg: RgBinary,
     assert text.endswith(
         " src/void is a directory: pass it as path to list its files, or entry_type=directory to find it."
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ({"pattern": "readme*"}, ["readme.txt"]),
+        ({"pattern": "readme*", "case_sensitive": True}, ["readme.txt"]),
+        ({"pattern": "readme*", "case_sensitive": False}, ["README.md", "readme.txt"]),
+        ({"pattern": "*.{MD,TXT}", "-i": True}, ["README.md", "readme.txt"]),
+        ({"glob": "[R]EADME*", "ignore_case": "true"}, None),
+        ({"pattern": "*", "exclude_pattern": "*.txt"}, ["README.md", "src/A.py"]),
+        ({"exclude": ["*.txt", "src/"]}, ["README.md"]),
+        ({"pattern": "*.py", "exclude_patterns": "a.py", "case_sensitive": False}, ["src/A.py"]),
+    ],
+)
+def test_arguments_of_other_programs(arguments: dict[str, Any], found: list[str] | None, plant: Plant) -> None:
+    """Issue 39, 7: each refusal costs a model a turn."""
+    tools = sync.Workspace(plant(dict.fromkeys(("README.md", "readme.txt", "src/A.py"), "")))
+    text = tools.call("find_files", arguments)
+    if found is None:
+        assert text.startswith("Error: unknown argument 'glob'")
+    else:
+        assert text.splitlines()[:-2] == found

@@ -123,6 +123,8 @@ def test_list_of_globs_is_not_read_as_a_name(rg: RgBinary, plant: Plant) -> None
         return [line for line in found.splitlines() if line in {"data,2024.csv", "data", "2024.csv", "y"}]
 
     assert files(["data", "2024.csv"]) == ["2024.csv", "data"]
+    assert files(["!data", "!2024.csv"]) == ["data,2024.csv", "y"]  # a text that begins with `!` is no name
+    assert files(["!data,2024.csv", "!y"]) == ["2024.csv", "data"]
     assert files(["data,2024.csv"]) == ["data,2024.csv"]
     assert files(["data,2024.csv", "y"]) == ["data,2024.csv", "y"]
     assert parse_arguments(GrepContentArguments, {"pattern": "a", "glob": ["a", "*.md"]}).file_pattern == "a, *.md"

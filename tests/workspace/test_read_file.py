@@ -226,3 +226,51 @@ def test_lines_are_those_that_rg_counts(
     shown = {block.start_line + at: line for block in found.blocks for at, line in enumerate(block.lines)}
     assert shown.keys() == wanted & lines.keys()
     assert found.total_lines == len(lines)
+
+
+def test_several_files_are_read_in_one_call(plant: Plant) -> None:
+    """Issue 39, 7: a file that cannot be read is named, and the others are shown."""
+    root = plant({"a": LINES, "b": "one\ntwo\n", "empty": "", "deny.me": "secret\n", "binary": b"\0"})
+    asked = sync.Workspace(root, deny=["deny.me"])
+    text = asked.call("read_multiple_files", {"paths": ["a", "b", "nope", "../x", "empty", "deny.me", "binary", "b"]})
+    body, _, said = text.rpartition("\n\n(")
+    assert [line for line in body.splitlines() if line.startswith("File: ")] == ["File: a", "File: b"]
+    assert body.endswith("File: b\n  1: one\n  2: two") and "secret" not in text
+    assert said.startswith("3 files. a: ") and "b: All 2 lines. nope does not exist" in said
+    for part in (
+        "../x is outside",
+        "empty: The file is empty.",
+        'deny.me is denied by "deny.me"',
+        "binary is binary",
+    ):
+        assert part in said
+    alone = asked.call("read_file", {"path": "b"})
+    assert asked.call("read_file", {"path": ["b"]}) == asked.call("cat", {"path": '["b", "b"]'}) == alone
+    assert asked.call("read_file", {"path": ["nope", "no"]}).startswith("Error: nope does not exist")
+    assert asked.call("read_file", {"path": ["a", "b"], "start_line": 2, "end_line": 2}).count("\n  2: ") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"path": []}, "path must be a string"),
+        ({"path": ["a", 1]}, "path must be a string"),
+        ({"path": "a\0b"}, "path must be a path without a NUL character"),
+        ({"path": ["a", "b\0"]}, "path must be a path without a NUL character"),
+        ({"path": ["a", "b"], "outline": True}, "outline is for one file, and path names several"),
+        ({"path": [f"{number}" for number in range(41)]}, "path names 41 files, and a call reads at most 40"),
+    ],
+)
+def test_wrong_list_of_files_is_one_error(arguments: dict[str, Any], says: str, plant: Plant) -> None:
+    assert sync.Workspace(plant({"a": "x\n", "b": "x\n"})).call("read_file", arguments).startswith(f"Error: {says}")
+
+
+def test_several_files_share_the_length_of_an_answer(plant: Plant) -> None:
+    root = plant({f"f{number}": "line\n" * 5_000 for number in range(40)} | {"long": "x" * 90_000})
+    asked = sync.Workspace(root)
+    for count in (2, 7, 40):
+        result = asked.call_result("read_file", {"path": [f"f{number}" for number in range(count)]})
+        assert len(str(result)) <= 20_000
+        assert len(asked.structured(result)["blocks"]) == count
+        assert result.truncated and "f1: Lines 1 to " in str(result)
+    assert "f0: Lines" in asked.call("read_file", {"path": ["long", "f0"]})

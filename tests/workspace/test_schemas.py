@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import jsonschema
 import pytest
 from pydantic import TypeAdapter
+from pydantic.fields import FieldInfo
 
 from ripwrap import Workspace, sync
 from ripwrap import workspace as tools
@@ -40,6 +41,18 @@ def test_annotations_have_the_descriptions_of_the_docstring(workspace: type, too
         assert text == described[name]
         assert kind == get_type_hints(method)[name]
         assert TypeAdapter(parameter.annotation).json_schema()["description"] == text
+
+
+@each_tool
+@each_workspace
+def test_annotations_give_the_schema_of_the_tool_without_a_field(workspace: type, tool: str) -> None:
+    """Issue 39, item 6: bounds did not reach the frameworks, and strands refuses a `Field` in an annotation."""
+    own = schemas(index=True, anchors=True, write=True)[tool][1]["properties"]
+    for name, parameter in inspect.signature(getattr(workspace, tool)).parameters.items():
+        if name != "self":
+            made = TypeAdapter(parameter.annotation).json_schema()
+            assert made == {key: value for key, value in own[name].items() if key != "default"}
+            assert not any(isinstance(mark, FieldInfo) for mark in get_args(parameter.annotation))
 
 
 @pytest.mark.slow

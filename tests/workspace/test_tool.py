@@ -148,18 +148,12 @@ async def test_mcp_server_lists_and_calls_a_new_tool(tmp_path: Path, anyio_backe
     mcp = pytest.importorskip("mcp")
     from ripwrap.mcp import server
 
-    server_module = inspect.getmodule(server)
-    assert server_module is not None
-    server_module._tools.cache_clear()
-    try:
-        async with mcp.Client(server(tmp_path)) as client:
-            *_, tool = (await client.list_tools()).tools
-            assert (tool.name, tool.title, tool.description) == ("shout", "Shout", "Shout words.")
-            assert tool.annotations.read_only_hint
-            with anyio.fail_after(30):
-                result = await client.call_tool("shout", {"text": "a call", "times": 2})
-    finally:
-        server_module._tools.cache_clear()
+    async with mcp.Client(server(tmp_path, structured=True)) as client:
+        *_, tool = (await client.list_tools()).tools
+        assert (tool.name, tool.title, tool.description) == ("shout", "Shout", "Shout words.")
+        assert tool.annotations.read_only_hint
+        with anyio.fail_after(30):
+            result = await client.call_tool("shout", {"text": "a call", "times": 2})
     assert not result.is_error
     assert result.content[0].text == SHOUTED
     assert result.structured_content["shouted"] == ["A CALL", "A CALL"]

@@ -53,6 +53,7 @@ for _number, (_command, _help) in enumerate(
         "setup:doctor": "Show which rg is used, why, and what it can do.",
         "setup:install": "Download rg, check its hash, and install it.",
         "mcp:mcp": "Serve tools to agents, over MCP.",
+        "agent:agent": "Set up agents to search with ripwrap, or undo that.",
     }.items()
 ):
     app.command(f"ripwrap.cli.{_command}", name=_command.partition(":")[2], help=_help, sort_key=_number)

@@ -32,6 +32,8 @@ def run_mcp(
     max_sessions: Annotated[int, Parameter(metavar="N")] = 1000,
     session_timeout: Annotated[float, Parameter(metavar="SECONDS")] = 1800.0,
     max_request_bytes: Annotated[int, Parameter(metavar="N")] = 4_194_304,
+    structured: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    tools: Annotated[str | None, Parameter(metavar="NAMES")] = None,
     index: Annotated[bool, Parameter(show_default=False)] = False,
     index_location: Annotated[str | None, Parameter(metavar="DIR")] = None,
     embedder: EmbedderName = None,
@@ -66,6 +68,10 @@ def run_mcp(
         End a session over HTTP after SECONDS without a request
     max_request_bytes
         Refuse larger requests over HTTP
+    structured
+        Also send structured content and output schemas
+    tools
+        Offer only these tools (`core`: the three main ones)
     index
         Offer the tools of an index, kept in the user's cache
     index_location
@@ -99,6 +105,8 @@ def run_mcp(
         max_sessions=max_sessions,
         session_timeout=session_timeout,
         max_request_bytes=max_request_bytes,
+        structured=structured,
+        tools=tools,
         rg=rg,
         index=index_location or index,
         embedder=embedder,

@@ -149,8 +149,8 @@ class BaseIndex:
             embedder: Embedding model. `"wordllama"` runs on this machine, without a network. `"provider:model"`,
                 e.g. `"openai:text-embedding-3-small"`, sends the text of every chunk and query to that provider.
                 `"auto"` is the first provider of `detect()` that can be used or, if there is none, wordllama. An
-                `Embedder` is used as it is. With `None`, the index searches words only. Embedders need the extra
-                `vectors`; Google's models need the extra `google`.
+                `Embedder` is used as it is. With `None`, the index searches words only. wordllama needs the extra
+                `vectors`, hosted models need `hosted`, and Google's models need `google`.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. Words have the weight 1 if
                 this value is at most 0.5. Above 0.5, the weight of words falls, to 0 for `hybrid_weight=1`.
                 `search()` can override the value for a query. With 0, a search sends no text to the embedder.

@@ -87,17 +87,20 @@ class Client:
     """Connection to one client. The first call that needs the client's `Workspace` creates this workspace.
 
     Attributes:
-        has_index: True if the workspace has an index.
-        has_anchors: True if the tools show anchors (hashes of lines).
-        may_write: True if the workspace has the tool that changes files.
-        sends_texts: True unless it is certain that the index sends no texts to another machine.
+        offered: Definitions of the tools that the server offers, by name.
+        structured: True if answers have structured content.
     """
 
-    def __init__(self, given: Workspace | None, options: WorkspaceOptions) -> None:
-        self.has_index: bool = options.get("index", False) is not False
-        self.has_anchors: bool = options.get("anchors", False)
-        self.may_write: bool = options.get("write", False)
-        self.sends_texts: bool = _sends_texts(options.get("embedder"))
+    def __init__(
+        self,
+        given: Workspace | None,
+        options: WorkspaceOptions,
+        offered: Mapping[str, types.Tool],
+        *,
+        structured: bool,
+    ) -> None:
+        self.offered: Mapping[str, types.Tool] = offered
+        self.structured: bool = structured
         self._given = given
         self._options = options
         self._read: Workspace | None = None
@@ -165,7 +168,8 @@ class Client:
 ServerContext: TypeAlias = ServerRequestContext[Client, Any]
 
 
-def _sends_texts(embedder: "str | Embedder | None") -> bool:
+def may_send_texts(embedder: "str | Embedder | None") -> bool:
+    """Return True unless it is certain that the index sends no texts to another machine."""
     if embedder is None or isinstance(embedder, str):  # `server()` replaces a name by an embedder
         return embedder is not None
     from ripwrap.index.embeddings.protocol import describe  # late: it imports SQLite

@@ -8,6 +8,8 @@ from mcp import MCPError, types
 
 from ripwrap._text import shown
 from ripwrap.mcp.clients import ServerContext
+from ripwrap.workspace import Workspace
+from ripwrap.workspace.tool import tools_of
 
 PATH = types.PromptArgument(name="path", description="Directory or file to search; empty is everything", required=False)
 
@@ -22,14 +24,18 @@ class _Prompt:
         text: Text of the prompt, with the names of arguments in braces. `{where}` stands for the argument `path=…` of a
             tool, or for nothing.
         arguments: Arguments of the prompt.
-        needs_index: True if only a server with an index has the prompt.
+        calls: Tools that the text names; a server without one of them does not have the prompt.
     """
 
     title: str
     description: str
     text: str
+    calls: tuple[str, ...]
     arguments: tuple[types.PromptArgument, ...] = ()
-    needs_index: bool = False
+
+    def lacks(self, context: ServerContext) -> list[str]:
+        """Return the tools that the text names and the server does not offer."""
+        return [name for name in self.calls if name not in context.lifespan_context.offered]
 
 
 PROMPTS: Mapping[str, _Prompt] = {
@@ -39,6 +45,7 @@ PROMPTS: Mapping[str, _Prompt] = {
         "Answer this question about the code: {query}\n\n"
         "Call codebase_search with the question{where}. Read the lines that matter with read_file, and follow names "
         "with grep_content. Give the file and line of each fact. If nothing answers it, say what you searched.",
+        ("codebase_search", "read_file", "grep_content"),
         (types.PromptArgument(name="query", description="Question in words, or a name", required=True), PATH),
     ),
     "find": _Prompt(
@@ -48,20 +55,21 @@ PROMPTS: Mapping[str, _Prompt] = {
         "Call grep_content with pattern={text}, fixed_strings=true and sections=true{where}; the answer says how to "
         "get more matches. If it finds nothing, try case_insensitive=true, and find_files for files of that name. List "
         "the definitions first, then the uses, each with its file, line and enclosing definition.",
+        ("grep_content", "find_files"),
         (types.PromptArgument(name="text", description="Name or text, taken literally", required=True), PATH),
     ),
     "index": _Prompt(
         "Make or refresh the index",
         "Make the index, or bring it up to date, and report the changes.",
         "Call index_codebase. Then say how many files changed, and what could not be indexed or embedded, if anything.",
-        needs_index=True,
+        ("index_codebase",),
     ),
     "status": _Prompt(
         "Show what is indexed",
         "Report whether the index is up to date, and what was sent where.",
         "Call index_status. Then say whether the index is built and up to date, how large it is, which model makes "
         "embeddings, where texts are sent, and how much was sent so far. If the answer says what to do, repeat that.",
-        needs_index=True,
+        ("index_status",),
     ),
 }
 
@@ -72,7 +80,7 @@ async def list_prompts(context: ServerContext, _: types.PaginatedRequestParams |
         prompts=[
             types.Prompt(name=name, title=one.title, description=one.description, arguments=list(one.arguments))
             for name, one in PROMPTS.items()
-            if context.lifespan_context.has_index or not one.needs_index
+            if not one.lacks(context)
         ]
     )
 
@@ -81,15 +89,15 @@ async def get_prompt(context: ServerContext, params: types.GetPromptRequestParam
     """Return a prompt as a message of the user, with the arguments in its text.
 
     Raises:
-        MCPError: There is no such prompt, the prompt needs an index, or an argument is missing or unknown.
+        MCPError: There is no such prompt, the server lacks a tool for it, or an argument is missing or unknown.
     """
     prompt = PROMPTS.get(params.name)
     if prompt is None:
-        has_index = context.lifespan_context.has_index
-        offered = [name for name, one in PROMPTS.items() if has_index or not one.needs_index]
+        offered = [name for name, one in PROMPTS.items() if not one.lacks(context)]
         raise _invalid(f"there is no prompt {params.name!r}; the prompts are {', '.join(offered)}")
-    if prompt.needs_index and not context.lifespan_context.has_index:
-        raise _invalid(f"the prompt {params.name} needs an index; start the server with --index")
+    if lacking := prompt.lacks(context):
+        start = "--tools" if tools_of(Workspace)[lacking[0]].needs is None else "--index"
+        raise _invalid(f"the prompt {params.name} needs the tool {lacking[0]}; start the server with it ({start})")
     given = {name: value.strip() for name, value in (params.arguments or {}).items() if value.strip()}
     known = [one.name for one in prompt.arguments]
     for name in given:

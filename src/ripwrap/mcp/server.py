@@ -1,34 +1,54 @@
 """MCP server with the tools of a workspace, prompts, resources and completions."""
 
-import functools
-from collections.abc import AsyncGenerator
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib import metadata
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import anyio
 from mcp import MCPError, types
+from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
 
 from ripwrap._concurrency import in_thread
 from ripwrap._text import shown
-from ripwrap.mcp.clients import Client, Params, ServerContext, WorkspaceOptions
+from ripwrap.errors import Hint, HintedText
+from ripwrap.mcp.clients import Client, Params, ServerContext, WorkspaceOptions, may_send_texts
 from ripwrap.mcp.prompts import get_prompt, list_prompts
 from ripwrap.mcp.resources import ReadParams, complete, list_resources, list_templates, read_resource
 from ripwrap.options import StrPath
 from ripwrap.workspace import Workspace, schemas
+from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.deny import DenyRules
 from ripwrap.workspace.dispatch import TOOL_ERRORS
 from ripwrap.workspace.tool import find_tool, tools_of
 
 INSTRUCTIONS = (
-    "Search with grep_content first, or with codebase_search if you do not know the names in the code, and then read "
-    "only the lines that you need with read_file; find_files, ls and tree show which files there are. "
-    "If a search finds too much, narrow it with path, file_pattern or file_type instead of asking for more matches. "
-    "An answer that was cut says so, and gives the offset of the next page."
+    (("grep_content",), "Search with grep_content first."),
+    (("codebase_search",), "If you do not know the names in the code, search with codebase_search."),
+    (("read_file",), "Read only the lines that you need with read_file."),
+    (("find_files", "ls", "tree"), "find_files, ls and tree show which files there are."),
+    (
+        ("grep_content",),
+        "If a search finds too much, narrow it with path, file_pattern or file_type, and do not ask for more matches.",
+    ),
+    ((), "An answer that was cut says so, and gives the offset of the next page."),
 )
+"""Sentences for the model, each with the tools that it names: without one of them, the sentence is left out."""
+
+CORE = ("grep_content", "read_file", "find_files")
+"""Tools of `tools="core"`: an agent that has them can search and read, for few tokens of definitions."""
+
+ICON = "data:image/svg+xml;base64," + b64encode(
+    b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="none" stroke="#b7410e" stroke-width="2">'
+    b'<circle cx="7" cy="7" r="5"/><path d="M11 11l4 4M4 7h6"/></svg>'
+).decode("ascii")
+
+UNCHANGED = CacheHint(ttl_ms=3_600_000)
+"""Hint that a client may keep a list for an hour (SEP-2549): it does not change while the server runs."""
 
 READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -53,26 +73,38 @@ class _Call(Params):
     arguments: dict[str, Any] | None = None
 
 
-def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
+def server(
+    *roots: StrPath,
+    structured: bool = False,
+    tools: Literal["core"] | Sequence[str] | None = None,
+    **options: Unpack[WorkspaceOptions],
+) -> Server[Any]:
     """Return a `Server` of the SDK, to run over any transport or to pass to a `Client` of the SDK.
 
     Args:
         roots: Directories that may be searched. If there are none, the server uses the roots that the client names, but
             not over HTTP.
+        structured: If True, answers also have structured content, and tools an output schema. Many clients pass only
+            the structured content to the model if there is any. It has no line numbers and is up to three times as
+            long as the text, which was made for models.
+        tools: Names of the tools to offer; `"core"` is `grep_content`, `read_file` and `find_files`. Their definitions
+            are short: the first sentences, and only the arguments that models use most. A call may have all arguments.
+            `None` offers all tools, fully defined.
         options: Options of the `Workspace`.
 
     Raises:
         OSError: A root is not an existing directory.
-        ValueError: An option of the `Workspace` is invalid.
+        ValueError: There is no such tool without another option, or an option of the `Workspace` is invalid.
         EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
     DenyRules(options.get("deny", ()))  # raise for an invalid glob now, and not only when the client names its roots
     options = _with_embedder(options)
     given = Workspace(*roots, **options) if roots else None
+    offered = _definitions(options, structured, tools)
 
     @asynccontextmanager
     async def lifespan(_: Server[Client]) -> AsyncGenerator[Client]:
-        client = Client(given, options)
+        client = Client(given, options, offered, structured=structured)
         try:
             yield client
         finally:
@@ -82,7 +114,9 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
         "ripwrap",
         version=metadata.version("ripwrap"),
         title="ripwrap",
-        instructions=INSTRUCTIONS,
+        icons=[types.Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
+        instructions=" ".join(text for named, text in INSTRUCTIONS if offered.keys() >= {*named}),
+        cache_hints={"tools/list": UNCHANGED, "prompts/list": UNCHANGED},
         lifespan=lifespan,
         on_list_tools=_list,
         on_list_prompts=list_prompts,
@@ -108,31 +142,60 @@ def _with_embedder(options: WorkspaceOptions) -> WorkspaceOptions:
 
 
 async def _list(context: ServerContext, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=_tools_of(context.lifespan_context))
+    return types.ListToolsResult(tools=[*context.lifespan_context.offered.values()])
 
 
-def _tools_of(client: Client) -> list[types.Tool]:
-    return _tools(
-        index=client.has_index, anchors=client.has_anchors, write=client.may_write, sends_texts=client.sends_texts
-    )
-
-
-@functools.cache
-def _tools(*, index: bool, anchors: bool, write: bool, sends_texts: bool) -> list[types.Tool]:
-    writes_index = (SENDS_TEXTS if sends_texts else WRITES_CACHE) if index else READ_ONLY
-    annotations = {"nothing": READ_ONLY, "index": writes_index, "files": CHANGES_FILES}
-    tools = tools_of(Workspace)
-    return [
-        types.Tool(
+def _definitions(
+    options: WorkspaceOptions, structured: bool, tools: Literal["core"] | Sequence[str] | None
+) -> dict[str, types.Tool]:
+    """Return the definitions of the tools that a server offers, by name."""
+    has_index = options.get("index", False) is not False
+    made = schemas(index=has_index, anchors=options.get("anchors", False), write=options.get("write", False))
+    specs = tools_of(Workspace)
+    sends_texts = has_index and may_send_texts(options.get("embedder"))
+    annotations = {
+        "nothing": READ_ONLY,
+        "index": SENDS_TEXTS if sends_texts else WRITES_CACHE if has_index else READ_ONLY,
+        "files": CHANGES_FILES,
+    }
+    names = [*made] if tools is None else _chosen(tools, made)
+    found: dict[str, types.Tool] = {}
+    for name in names:
+        spec, (description, arguments, answer) = specs[name], made[name]
+        if tools is not None:
+            description, arguments = description.partition("\n\n")[0], _without(arguments, spec.rare)
+        found[name] = types.Tool(
             name=name,
-            title=tools[name].title,
+            title=spec.title,
             description=description,
             input_schema=arguments,
-            output_schema=answer,
-            annotations=annotations[tools[name].writes],
+            output_schema=answer if structured else None,
+            annotations=annotations[spec.writes],
         )
-        for name, (description, arguments, answer) in schemas(index=index, anchors=anchors, write=write).items()
-    ]
+    return found
+
+
+def _chosen(tools: Literal["core"] | Sequence[str], made: Iterable[str]) -> list[str]:
+    """Return the names of the chosen tools, in the order of all tools.
+
+    Raises:
+        ValueError: There is no such tool.
+    """
+    every = tools_of(Workspace)
+    asked = CORE if tools == "core" else comma_separated(tools) if isinstance(tools, str) else tools
+    chosen = {find_tool(name, every.values()).name for name in asked}
+    if lacking := sorted(chosen.difference(made)):
+        option = every[lacking[0]].needs
+        raise ValueError(HintedText(f"the tool {lacking[0]} is only there with ", Hint(f"{option}", True)))
+    if not chosen:
+        raise ValueError(HintedText("no tool is named; name one in ", Hint("tools"), ", or leave it out for all"))
+    return [name for name in made if name in chosen]
+
+
+def _without(arguments: Mapping[str, Any], rare: Collection[str]) -> dict[str, Any]:
+    """Return a schema without the rare arguments. It does not forbid them, because a call may have them."""
+    kept = {name: about for name, about in arguments["properties"].items() if name not in rare}
+    return {key: value for key, value in arguments.items() if key != "additionalProperties"} | {"properties": kept}
 
 
 async def _forget(context: ServerContext, _: types.NotificationParams) -> None:
@@ -142,7 +205,7 @@ async def _forget(context: ServerContext, _: types.NotificationParams) -> None:
 async def _call(context: ServerContext, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
     tools = tools_of(Workspace)
     try:
-        tool = find_tool(call.name, [tools[one.name] for one in _tools_of(context.lifespan_context)])
+        tool = find_tool(call.name, [tools[name] for name in context.lifespan_context.offered])
     except ValueError as error:
         raise MCPError(types.INVALID_PARAMS, shown(str(error), lines=True)) from None
     try:
@@ -151,7 +214,7 @@ async def _call(context: ServerContext, call: _Call) -> types.CallToolResult | t
         return _error_result(f"Error: {error}")
     if isinstance(workspace, types.InputRequiredResult):
         return workspace
-    under_way = _RunningCall(tool.counts)
+    under_way = _RunningCall(tool.counts, structured=context.lifespan_context.structured)
     async with anyio.create_task_group() as group:
         group.start_soon(under_way.report, context.session)
         await under_way.run(workspace, tool.name, call.arguments or {})
@@ -171,9 +234,10 @@ def _content(text: str) -> list[types.ContentBlock]:
 class _RunningCall:
     """State of a running call: the number of matches or files so far, the noun for that number, and the result."""
 
-    def __init__(self, noun: str) -> None:
+    def __init__(self, noun: str, *, structured: bool) -> None:
         self.found = 0
         self._noun = noun
+        self._structured = structured
         self.result = types.CallToolResult(content=[])
 
     async def run(self, workspace: Workspace, name: str, arguments: dict[str, Any]) -> None:
@@ -181,7 +245,7 @@ class _RunningCall:
             result = await workspace.call_result(name, arguments, progress=self._note_found)
             text = _content(workspace.text(result))
             # In a thread, because the values may have megabytes before they are cut.
-            values = await in_thread(partial(workspace.structured, result))
+            values = await in_thread(partial(workspace.structured, result)) if self._structured else None
             self.result = types.CallToolResult(content=text, structured_content=values)
         except TOOL_ERRORS as error:
             self.result = _error_result(workspace.error_text(error))

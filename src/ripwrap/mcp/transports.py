@@ -1,5 +1,6 @@
 """Serve clients over stdio or streamable HTTP until a signal arrives; over stdio, also end when the client leaves."""
 
+import inspect
 import ipaddress
 import logging
 import signal
@@ -8,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from importlib import metadata
 from typing import Any, Literal, TypeAlias, Unpack
 
 import anyio
@@ -19,7 +21,7 @@ from ripwrap import binary
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg, find_installed
 from ripwrap.binary.settings import offline
-from ripwrap.errors import BinaryError, Hint, HintedText
+from ripwrap.errors import BinaryError, Hint, HintedText, RipwrapError
 from ripwrap.mcp.clients import WorkspaceOptions
 from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, Gate, ServerLimits
 from ripwrap.mcp.malformed import AnsweringStream
@@ -30,6 +32,8 @@ from ripwrap.workspace.dispatch import without_rg
 Transport: TypeAlias = Literal["stdio", "http"]
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+
+_LIMITS_SESSIONS = "max_sessions" in inspect.signature(Server.streamable_http_app).parameters
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -44,6 +48,8 @@ def serve(
     max_sessions: int = MAX_SESSIONS,
     session_timeout: float = SESSION_TIMEOUT,
     max_request_bytes: int = MAX_REQUEST_BYTES,
+    structured: bool = False,
+    tools: Literal["core"] | Sequence[str] | None = None,
     **options: Unpack[WorkspaceOptions],
 ) -> None:
     """Serve until a signal arrives; over stdio, also end when the client disconnects. Log to stderr.
@@ -60,11 +66,14 @@ def serve(
         max_sessions: Maximum number of sessions at a time over HTTP; a further client is refused.
         session_timeout: Number of seconds without a request after which a session over HTTP ends.
         max_request_bytes: Maximum size in bytes of a request over HTTP.
+        structured: True for answers with structured content, as in `server()`.
+        tools: Names of the tools to offer, or `"core"`, as in `server()`; `None` offers all.
         options: Options of the `Workspace`.
 
     Raises:
-        ValueError: `roots` is empty with `transport="http"`, there is no such port, or a limit, an allowed host or an
-            option of the `Workspace` is invalid.
+        ValueError: `roots` is empty with `transport="http"`, there is no such port or tool, or a limit, an allowed host
+            or an option of the `Workspace` is invalid.
+        RipwrapError: `transport="http"` with an SDK (mcp) before 2.2, which cannot limit sessions.
         OSError: A root is not an existing directory, or the server cannot listen at the address.
         EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
@@ -75,12 +84,17 @@ def serve(
                 Hint("roots"),
             )
         )
+    if transport == "http" and not _LIMITS_SESSIONS:
+        raise RipwrapError(
+            f"HTTP needs mcp 2.2 or later, which limits sessions, and mcp {metadata.version('mcp')} is installed: "
+            'pip install "mcp>=2.2,<3"; or serve over stdio'
+        )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_ShownFormatter("%(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler])
     limits = ServerLimits(max_sessions, session_timeout, max_request_bytes)
     with _logging_once():
-        made = server(*roots, **options)
+        made = server(*roots, structured=structured, tools=tools, **options)
         warn_without_rg(options.get("rg"))
         if transport == "stdio":
             serve_stdio(made)

@@ -13,8 +13,8 @@ import functools
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeAlias, TypeVar, cast
+from collections.abc import Callable, Collection, Mapping
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar, cast
 
 from pydantic import (
     AliasChoices,
@@ -22,10 +22,13 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
+    GetJsonSchemaHandler,
     ValidationError,
     model_validator,
 )
-from pydantic_core import ErrorDetails
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 from typing_extensions import TypedDict
 
 from ripwrap._text import cut_text
@@ -54,8 +57,14 @@ class VisibilityOptions(TypedDict, total=False):
 _MAX_JSON_CHARS = 12
 """Number of characters that a character of a text may take in JSON: two escapes such as `\\ud83d`."""
 
-_IMPLYING = {"case_sensitive": "case_insensitive", "limit": "end_line"}
-"""Map from an argument that only other programs have to the argument of ripwrap's tools that is set instead."""
+_INSTEAD = dict.fromkeys(
+    ("max_matches_per_file", "max_count", "max_per_file"),
+    "max_matches limits the matches of all files together, which are taken from the files in turn",
+)
+"""What to do in place of arguments that no tool has."""
+
+_BOUNDS = {"ge": "minimum", "le": "maximum"}
+"""Map from the bounds of a field to the keywords of JSON schemas."""
 
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments that are ignored: answers always have line numbers, and language models write comments in `explanation`."""
@@ -98,9 +107,77 @@ def _one_glob(glob: str) -> str:
     return glob if re.search(r"[*?\[{]", glob) else glob.replace(",", "[,]")
 
 
+def join_ranges(value: Any) -> Any:
+    """Join ranges of lines, given as a list or as the text of a JSON array, into one string such as `10-40,80-95`.
+
+    A value that is neither a list nor a JSON array is returned as it is. The list may be one pair of numbers, or
+    contain strings, numbers and pairs of numbers. -1 as the second number of a pair is the end of the file.
+    """
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = parse_strings(value)
+    if not isinstance(value, list):
+        return value
+    items = cast("list[object]", value)
+    if len(items) == 2 and all(isinstance(item, int) for item in items):
+        items = [items]
+    return ",".join(_range_text(item) for item in items)
+
+
+def _range_text(item: object) -> str:
+    match item:
+        case [int(start), -1]:
+            return f"{start}-"
+        case [int(start), int(end)]:
+            return f"{start}-{end}"
+        case _:
+            return str(item)
+
+
+def join_paths(value: Any) -> Any:
+    """Join the paths of a list, which models send to read several files, with NUL characters.
+
+    Raises:
+        PydanticCustomError: A path has a NUL character.
+    """
+    if isinstance(value, str) and value.lstrip().startswith('["'):
+        value = parse_strings(value)
+    paths = cast("list[object]", value) if isinstance(value, list) else [value]
+    if any(isinstance(one, str) and "\0" in one for one in paths):
+        raise PydanticCustomError("nul", "a path without a NUL character", {})
+    if isinstance(value, list) and paths and all(isinstance(one, str) for one in paths):
+        return "\0".join(map(str, paths))
+    return cast("Any", value)
+
+
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 Globs: TypeAlias = Annotated[str, BeforeValidator(_join_globs)]
 StringList: TypeAlias = Annotated[list[str], BeforeValidator(parse_strings)]
+
+
+EXCLUDING = frozenset({"exclude_pattern", "exclude", "exclude_patterns", "exclude_glob"})
+"""Names in other programs of globs of files that are left out."""
+
+
+def is_true(value: Any) -> bool:
+    """Return True if a model means true."""
+    return value is True or str(value).lower() in ("true", "1", "yes")
+
+
+def without_excluded(values: dict[str, Any], name: str, every: str) -> dict[str, Any]:
+    """Return arguments in which globs of files to leave out are a part of another argument, as `!glob`.
+
+    Args:
+        values: Arguments.
+        name: Argument that gets the globs.
+        every: Value of this argument if it is not given.
+    """
+    kept = {key: value for key, value in values.items() if key not in EXCLUDING}
+    excluded = [_join_globs(values[key]) for key in EXCLUDING & values.keys()]
+    globs = [f"!{glob.removeprefix('!')}" for text in excluded for glob in comma_separated(str(text))]
+    if not globs:
+        return kept
+    given = next((kept.pop(key) for key in (name, *ALIASES.get(name, ())) if key in kept), every)
+    return kept | {name: ", ".join(filter(None, [str(_join_globs(given)), *globs]))}
 
 
 def is_given(values: Mapping[str, Any], name: str) -> bool:
@@ -116,7 +193,13 @@ class ToolArguments(
     defer_build=True,
     alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, *ALIASES.get(name, ()))),
 ):
-    """Base class of the arguments of all tools."""
+    """Base class of the arguments of all tools.
+
+    Attributes:
+        foreign: Arguments of other programs, in snake case, that a validator of the model replaces by its own.
+    """
+
+    foreign: ClassVar[frozenset[str]] = frozenset()
 
     @model_validator(mode="before")
     @classmethod
@@ -124,6 +207,29 @@ class ToolArguments(
         """Replace `head_limit=0` by the largest number that is allowed, because in other tools 0 means no limit."""
         no_limit = str(given.get("head_limit")).strip() == "0"
         return {**given, "head_limit": MAX_NUMBER} if no_limit else given
+
+
+class ArgumentSchema:
+    """Annotation that puts the description and the bounds of an argument into JSON schemas that Pydantic makes.
+
+    A `Field` would do the same, but strands refuses it. Nothing is validated, so that a value out of bounds reaches the
+    tool, whose error says what to do.
+    """
+
+    def __init__(self, description: str, field: FieldInfo) -> None:
+        """Keep the description, and the bounds of the field of the tool's model."""
+        self._description = description
+        self._bounds = {
+            _BOUNDS[name]: getattr(mark, name) for mark in field.metadata for name in _BOUNDS if hasattr(mark, name)
+        }
+
+    def __repr__(self) -> str:
+        """Return a text without the description, because LlamaIndex shows the whole signature to the model."""
+        return f"ArgumentSchema({', '.join(f'{keyword}={bound}' for keyword, bound in self._bounds.items())})"
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the JSON schema of the annotated type, with the description and the bounds."""
+        return handler(schema) | self._bounds | {"description": self._description}
 
 
 def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
@@ -135,7 +241,7 @@ def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
     names = _names(model)
     mapping = _mapping(arguments)
     _check_length(sum(len(name) + _text_length(value) for name, value in mapping.items()))
-    given = _known(mapping, names)
+    given = _known(mapping, names, model.foreign)
     try:
         return model.model_validate(given)
     except ValidationError as error:
@@ -233,7 +339,7 @@ def _text_length(value: object) -> int:
     return length
 
 
-def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _known(given: Mapping[str, Any], names: Mapping[str, str], foreign: Collection[str]) -> dict[str, Any]:
     """Drop arguments that are null or without effect, and write names such as `filePattern` in snake case.
 
     Raises:
@@ -244,10 +350,12 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
         plain = name if name in names else snake_case(name)
         if value is None or (plain in _IGNORED_NAMES and plain not in names):
             continue
-        if plain not in names and _IMPLYING.get(plain) in names:
+        if plain in foreign and plain not in names:
             known[plain] = value
             continue
         if plain not in names:
+            if plain in _INSTEAD and "max_matches" in names:
+                raise ValueError(f"unknown argument {name!r}; {_INSTEAD[plain]}")
             meant = suggest(plain, names)
             own = ", ".join(dict.fromkeys(names.values()))
             hint = f"did you mean {meant}? " if meant else ""

@@ -10,8 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
-from pydantic import Field
-
 from ripwrap._concurrency import OVERDUE, countdown
 from ripwrap._ripgrep.capabilities import RgTimeoutError
 from ripwrap._ripgrep.protocols import Lock, Runner, Step
@@ -20,7 +18,7 @@ from ripwrap._text import cut_text, shown
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
 from ripwrap.options import ShowDenied, StrPath
-from ripwrap.workspace.arguments import parameter_descriptions, parse_arguments, spell_as_argument
+from ripwrap.workspace.arguments import ArgumentSchema, parameter_descriptions, parse_arguments, spell_as_argument
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress, Settings
 from ripwrap.workspace.tool import AnyTool, ToolCall, ToolSpec, find_tool, tool_names
@@ -326,18 +324,19 @@ class ToolMethods:
     _offers: tuple[AnyTool, ...] = ()
 
     def __init_subclass__(cls, *, offers: tuple[AnyTool, ...] = (), **options: Any) -> None:
-        """Copy the descriptions of arguments from the docstrings of the tools into annotations.
+        """Copy the descriptions of arguments from the docstrings of the tools into annotations, with their bounds.
 
-        Many frameworks read only annotations. autogen, haystack and semantic-kernel read the first item of `Annotated`,
-        which must be a string; google-adk, crewai and Pydantic read a `Field`. The methods have no decorator, because
-        smolagents would warn.
+        Many frameworks read only annotations. autogen, haystack, semantic-kernel and strands read the first item of
+        `Annotated`, which must be a string; the others make a JSON schema with Pydantic, and read `ArgumentSchema`. The
+        methods have no decorator, because smolagents would warn.
         """
         super().__init_subclass__(**options)
         cls._offers = offers
         for tool in offers:
             method = getattr(cls, tool.name)
             for name, text in parameter_descriptions(method).items():
-                method.__annotations__[name] = Annotated[method.__annotations__[name], text, Field(description=text)]
+                about = ArgumentSchema(text, tool.arguments.model_fields[name])
+                method.__annotations__[name] = Annotated[method.__annotations__[name], text, about]
 
 
 def without_rg(error: BinaryError) -> str:

@@ -13,6 +13,7 @@ from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.expansion import SourceFile, read_source_file
 from ripwrap.workspace.read_file import ReadFileArguments, ReadFileResult, ReadLines, read_ranges
 from ripwrap.workspace.scope import Settings
+from ripwrap.workspace.several_files import read_several
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.tool import ToolCall
 
@@ -24,10 +25,13 @@ MAX_LINES = 100_000
 
 
 async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
-    """Return the lines of a file, its outline, or both.
+    """Return the lines of a file, its outline, or both; or the lines of several files.
 
     Raises what `read_ranges()` raises.
     """
+    if len(arguments.paths) > 1:
+        return await read_several(call, arguments)
+    arguments = arguments.model_copy(update={"path": arguments.paths[0]})
     run, settings = call.run, call.settings
     read = await read_ranges(call, arguments)
     lines = await run.call(partial(shortened, read.answer, read.count, settings.max_chars))

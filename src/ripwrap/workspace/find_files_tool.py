@@ -1,12 +1,21 @@
 """Tool `find_files`: its arguments, its result and its methods; the search is in `workspace/find_files.py`."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias, Unpack
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, model_validator
 
 from ripwrap._text import shown_path
-from ripwrap.workspace.arguments import Number, ToolArguments, VisibilityOptions
+from ripwrap.options import ALIASES
+from ripwrap.workspace.arguments import (
+    EXCLUDING,
+    Number,
+    ToolArguments,
+    VisibilityOptions,
+    is_true,
+    without_excluded,
+)
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.results import ToolResult, next_offset_after
 from ripwrap.workspace.tool import ToolSpec
@@ -32,8 +41,13 @@ class FindFilesOptions(VisibilityOptions, total=False):
     offset: int
 
 
+_CASE = ("case_insensitive", "ignore_case", "-i")
+
+
 class FindFilesArguments(ToolArguments, frozen=True):
     """Arguments of `find_files()`."""
+
+    foreign = frozenset({"case_sensitive", *_CASE, *EXCLUDING})
 
     pattern: str = "*"
     path: str = "."
@@ -43,6 +57,26 @@ class FindFilesArguments(ToolArguments, frozen=True):
     offset: Number = 0
     include_hidden: bool = False
     include_ignored: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Let the pattern match both cases if it should ignore case, and leave out what should be excluded."""
+        values = dict(given)
+        flags = [is_true(values.pop(name, False)) for name in _CASE]
+        if str(values.pop("case_sensitive", True)).lower() == "false" or any(flags):
+            name = next((one for one in ("pattern", *ALIASES["pattern"]) if one in values), "")
+            values[name] = ignoring_case(str(values[name])) if name else None
+        return without_excluded({name: value for name, value in values.items() if name}, "pattern", "*")
+
+
+def ignoring_case(glob: str) -> str:
+    """Return a glob with each ASCII letter in both cases, as `[aA]`; letters in brackets stay."""
+    return re.sub(r"\\.|\[[^\]]*\]|[a-zA-Z]", lambda found: _both_cases(found[0]), glob)
+
+
+def _both_cases(text: str) -> str:
+    return f"[{text.lower()}{text.upper()}]" if len(text) == 1 else text
 
 
 class FindFilesResult(ToolResult, frozen=True):
@@ -80,6 +114,7 @@ FIND_FILES = ToolSpec(
     "ripwrap.workspace.find_files:run_find_files",
     title="Find files by name",
     aliases=("glob", "search_files", "file_search", "find_by_name"),
+    rare=frozenset({"entry_type", "sort"}),
 )
 
 

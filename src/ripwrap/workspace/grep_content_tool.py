@@ -13,7 +13,16 @@ from ripwrap._text import shown, shown_path
 from ripwrap.models import Model
 from ripwrap.options import ALIASES
 from ripwrap.workspace.anchors import labels
-from ripwrap.workspace.arguments import Globs, Number, ToolArguments, VisibilityOptions, is_given
+from ripwrap.workspace.arguments import (
+    EXCLUDING,
+    Globs,
+    Number,
+    ToolArguments,
+    VisibilityOptions,
+    is_given,
+    is_true,
+    without_excluded,
+)
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.results import FileHits, ToolResult, next_offset_after
 from ripwrap.workspace.tool import ToolSpec
@@ -47,8 +56,16 @@ class GrepContentOptions(VisibilityOptions, total=False):
     inside: str
 
 
+_LISTING = {"names_only": "files_with_matches", "files_with_matches": "files_with_matches", "-l": "files_with_matches"}
+_COUNTING = dict.fromkeys(("count", "-c"), "count")
+_MODES = _LISTING | _COUNTING
+"""Map from flags of other programs to the output mode that they mean."""
+
+
 class GrepContentArguments(ToolArguments, frozen=True):
     """Arguments of `grep_content()`."""
+
+    foreign = frozenset({"case_sensitive", "only_matching", "-o", *_MODES, *EXCLUDING})
 
     pattern: str
     path: str = "."
@@ -78,9 +95,15 @@ class GrepContentArguments(ToolArguments, frozen=True):
 
         If `-B` or `-A` is given, but not `context_lines`, then `context_lines` is 0, as in rg. With `before_context`
         and `after_context`, `context_lines` keeps its default. `case_sensitive=False` sets `case_insensitive` to True,
-        unless `case_insensitive` is given, too.
+        unless `case_insensitive` is given, too. `only_matching` leaves the context out, because answers have whole
+        lines.
         """
-        values = dict(given)
+        values = without_excluded(given, "file_pattern", "")
+        flags = {name for name in ("only_matching", "-o", *_MODES) if is_true(values.pop(name, False))}
+        if flags & {"only_matching", "-o"} and not _BOTH_SIDES & values.keys():
+            values["context_lines"] = 0
+        if mode := next((_MODES[name] for name in _MODES if name in flags), None):
+            values.setdefault("output_mode", mode)
         if _ONE_SIDE & values.keys() and not _BOTH_SIDES & values.keys():
             values["context_lines"] = 0
         if values.pop("case_sensitive", None) in (False, "false") and not is_given(values, "case_insensitive"):
@@ -302,7 +325,8 @@ GREP_CONTENT = ToolSpec(
     GrepContentResult,
     "ripwrap.workspace.grep_content:run_grep_content",
     title="Search in files",
-    aliases=("grep", "ripgrep", "rg", "grep_search", "search_file_content", "search_content"),
+    aliases=("grep", "ripgrep", "rg", "grep_search", "search_file_content", "search_content", "grep_files"),
+    rare=frozenset({"before_context", "after_context", "max_files", "sections", "expand", "rev", "inside"}),
 )
 
 

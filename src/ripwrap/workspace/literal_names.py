@@ -22,14 +22,20 @@ async def resolve_names(globs: str, has: HasName) -> str:
     """Return the globs of a call, separated by commas, in which the names of files are escaped.
 
     If the whole text is a name, its commas separate no globs. A glob that does not parse, or has backslashes, may be a
-    name, too. Both only count if there is such a file. A text with a wildcard before its first comma is a list.
+    name, too. Both only count if there is such a file. A text with a wildcard before its first comma, or a `!` at its
+    beginning, is a list.
 
     Args:
         globs: Globs of the caller.
         has: Function that looks up a name; it is called only if commas or brackets are ambiguous.
     """
     split = comma_separated(globs)
-    if len(split) > 1 and "," in re.split(r"[*?]", globs, maxsplit=1)[0] and await has(as_name(globs)):
+    if (
+        len(split) > 1
+        and not globs.lstrip().startswith("!")
+        and "," in re.split(r"[*?]", globs, maxsplit=1)[0]
+        and await has(as_name(globs))
+    ):
         return as_name(globs)
     return ",".join([await _resolved(one, has) for one in split]) if any(map(_may_be_name, split)) else globs
 

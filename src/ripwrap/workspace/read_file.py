@@ -26,7 +26,7 @@ from ripwrap._text import as_utf8, byte_order_mark, cut_text, in_seconds, is_bin
 from ripwrap.models import Model
 from ripwrap.options import ALIASES
 from ripwrap.workspace.anchors import HASHED_CHARS, MAX_QUOTED_CHARS, SEPARATOR, labels, line_hash, parse_anchor
-from ripwrap.workspace.arguments import ToolArguments, is_given, parse_strings
+from ripwrap.workspace.arguments import ToolArguments, is_given, join_paths, join_ranges
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines
 from ripwrap.workspace.results import ToolResult
@@ -48,32 +48,6 @@ MAX_LINE_NUMBER = 1_000_000_000
 """Largest value of `start_line` and `end_line`; the numbers in `ranges` may have up to 18 digits."""
 
 
-def _join_ranges(value: Any) -> Any:
-    """Join ranges of lines, given as a list or as the text of a JSON array, into one string such as `10-40,80-95`.
-
-    A value that is neither a list nor a JSON array is returned as it is. The list may be one pair of numbers, or
-    contain strings, numbers and pairs of numbers. -1 as the second number of a pair is the end of the file.
-    """
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        value = parse_strings(value)
-    if not isinstance(value, list):
-        return value
-    items = cast("list[object]", value)
-    if len(items) == 2 and all(isinstance(item, int) for item in items):
-        items = [items]
-    return ",".join(_range_text(item) for item in items)
-
-
-def _range_text(item: object) -> str:
-    match item:
-        case [int(start), -1]:
-            return f"{start}-"
-        case [int(start), int(end)]:
-            return f"{start}-{end}"
-        case _:
-            return str(item)
-
-
 def _refuse_anchor(value: Any) -> Any:
     """Return a value. Raise an error for an anchor such as `42·k7q`, because the line of an anchor may have moved."""
     anchor = parse_anchor(value) if isinstance(value, str) else None
@@ -83,7 +57,7 @@ def _refuse_anchor(value: Any) -> Any:
 
 
 LineNumber: TypeAlias = Annotated[int, Field(ge=0, le=MAX_LINE_NUMBER), BeforeValidator(_refuse_anchor)]
-LineRanges: TypeAlias = Annotated[str, BeforeValidator(_join_ranges)]
+LineRanges: TypeAlias = Annotated[str, BeforeValidator(join_ranges)]
 
 
 class ReadFileOptions(TypedDict, total=False):
@@ -114,13 +88,20 @@ class LineRange(NamedTuple):
 class ReadFileArguments(ToolArguments, frozen=True):
     """Arguments of `read_file()`."""
 
-    path: str
+    foreign = frozenset({"limit"})
+
+    path: Annotated[str, BeforeValidator(join_paths)]
     start_line: LineNumber = 1
     end_line: LineNumber = 0
     ranges: LineRanges = ""
     head: LineNumber = 0
     tail: LineNumber = 0
     outline: bool = False
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files, usually one; each once."""
+        return list(dict.fromkeys(self.path.split("\0")))
 
     @property
     def chooses_lines(self) -> bool:
@@ -206,11 +187,13 @@ class LineBlock(Model, frozen=True):
         start_line: Number of the first line, from 1.
         lines: Lines without their terminators; `…` marks a place where a long line was cut.
         anchors: Hash of each line, if the workspace has `anchors`; else empty.
+        path: Path of the file, if the answer has lines of several files; else empty.
     """
 
     start_line: int
     lines: tuple[str, ...]
     anchors: tuple[str, ...] = ()
+    path: str = ""
 
     def rows(self) -> Iterator[str]:
         """Yield the lines, each with its number."""
@@ -244,7 +227,7 @@ class ReadFileResult(ToolResult, frozen=True):
         blocks: list[dict[str, Any]] = []
         rest = self.next_offset
         for block in values["blocks"]:
-            if count < len(block["lines"]):
+            if count < len(block["lines"]) and not block.get("path"):
                 rest = block["start_line"] + count
             if count:
                 blocks.append(first_entries(block, ("lines", "anchors"), count))
@@ -254,11 +237,15 @@ class ReadFileResult(ToolResult, frozen=True):
         return values | {"blocks": blocks, "next_offset": rest}
 
     def _body(self) -> Iterator[str]:
-        if self.blocks or self.outline:
+        several = any(block.path for block in self.blocks)
+        if (self.blocks or self.outline) and not several:
             yield f"File: {shown_path(self.path)}"
         yield from (f"  {row}" for row in outline_rows(self.outline))
         for number, block in enumerate(self.blocks):
-            if number or self.outline:
+            if several and (not number or block.path != self.blocks[number - 1].path):
+                yield from ([""] if number else [])
+                yield f"File: {shown_path(block.path)}"
+            elif number or self.outline:
                 yield "  --"
             yield from block.rows()
 
@@ -532,7 +519,17 @@ READ_FILE = ToolSpec(
     ReadFileResult,
     "ripwrap.workspace.file_outline:run_read_file",
     title="Read lines of a file",
-    aliases=("read", "view", "view_file", "cat", "open_file", "get_file_contents"),
+    aliases=(
+        "read",
+        "view",
+        "view_file",
+        "cat",
+        "open_file",
+        "get_file_contents",
+        "read_text_file",
+        "read_multiple_files",
+    ),
+    rare=frozenset({"ranges", "head", "tail"}),
 )
 
 

@@ -61,6 +61,7 @@ class ToolSpec(Generic[ArgumentsT, ResultT_co]):
         aliases: Names of the tool in other programs, in lower case.
         writes: Files that the tool writes: none, the index (if the workspace has one), or files of the roots.
         counts: Words after the number in notifications of progress.
+        rare: Arguments that a short definition of the tool leaves out.
     """
 
     name: str
@@ -72,6 +73,7 @@ class ToolSpec(Generic[ArgumentsT, ResultT_co]):
     aliases: tuple[str, ...] = ()
     writes: Literal["nothing", "index", "files"] = "nothing"
     counts: str = "found so far"
+    rare: frozenset[str] = frozenset()
 
     def function(self) -> Callable[[ToolCall, ArgumentsT], Awaitable[ResultT_co]]:
         """Return the function that runs the tool."""

@@ -154,7 +154,7 @@ class VectorCache:
         if find_spec("usearch") is None:
             if not self._warned_slow:
                 self._warned_slow = True
-                how = 'pip install "ripwrap[vectors]"'
+                how = 'pip install "ripwrap[usearch]"'
                 _LOGGER.warning(
                     "each query is compared with all %d embeddings, because usearch is missing: %s", len(rows), how
                 )

@@ -264,9 +264,9 @@ def _packages(provider: str, error: ImportError) -> str:
     """Return the arguments of `pip install` for a provider whose package could not be imported."""
     if provider in ("google", "google-cloud"):
         return '"ripwrap[google]"'
-    packages = ["ripwrap[vectors]"]
+    packages = ["ripwrap[hosted]"]
     extra = re.search(r"pydantic-ai-slim\[[\w-]+\]", str(error))
-    if extra is not None and extra[0] != "pydantic-ai-slim[openai]":  # the extra `vectors` already installs this one
+    if extra is not None and extra[0] != "pydantic-ai-slim[openai]":  # the extra `hosted` already installs this one
         packages.append(extra[0])
     return " ".join(f'"{package}"' for package in packages)
 

@@ -231,7 +231,7 @@ class Rows:
 
 
 class Approximate:
-    """Approximate search in very many vectors; needs the package `usearch`.
+    """Approximate search in very many vectors; needs the package `usearch` (extra `usearch`).
 
     usearch finds candidates in a graph (HNSW, https://arxiv.org/abs/1603.09320). Their cosines are then computed
     exactly from the rows, so that they are the same as in the result of `find_nearest()`. But the graph may miss some

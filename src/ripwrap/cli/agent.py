@@ -1,0 +1,151 @@
+"""Command `ripwrap agent`: put ripwrap into the configuration of agents, take it out, and list where it is."""
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+from cyclopts import App, Parameter
+
+from ripwrap._agents.clients import CLIENTS, ClientName, Target, is_used, program_missing, targets
+from ripwrap._agents.plan import ConfigChange, plan_install, plan_uninstall, state_of, write
+from ripwrap._display.console import colored_diff
+from ripwrap._safe_write import Disk
+from ripwrap._text import shown
+from ripwrap.cli.errors import FOUND, complain
+from ripwrap.cli.flags import OTHER, Color, Cwd
+from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
+from ripwrap.cli.terminal import styled_console
+
+agent: App = App(
+    name="agent",
+    help="Set up agents to search with ripwrap, or undo that.",
+    usage="ripwrap agent COMMAND [OPTIONS] [ARGUMENTS]",
+    group_parameters=OTHER,
+    help_epilogue=epilogue(
+        "ripwrap agent install claude --dry-run",
+        "ripwrap agent list",
+        "ripwrap agent uninstall claude",
+        after=SETUP_EXIT_CODES,
+    ),
+)
+
+ClientArgument: TypeAlias = Annotated[ClientName, Parameter(show_choices=False)]
+User = Annotated[
+    bool, Parameter(negative=(), show_default=False, help="Edit the user's files, not those of the project")
+]
+DryRun = Annotated[bool, Parameter(negative=(), show_default=False, help="Show the changes, and write nothing")]
+
+
+@agent.command(
+    usage="ripwrap agent install [OPTIONS] [CLIENT]...",
+    help_epilogue=epilogue(
+        "ripwrap agent install claude cursor",
+        "ripwrap agent install codex --user --dry-run",
+        "ripwrap agent install claude --hook",
+        after=SETUP_EXIT_CODES,
+    ),
+)
+def install(
+    *client: ClientArgument,
+    user: User = False,
+    hook: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    dry_run: DryRun = False,
+    cwd: Cwd = ".",
+    color: Color = "auto",
+) -> int:
+    """Add ripwrap's MCP server, and a guide to it, to agents.
+
+    CLIENT is claude, codex, cursor, gemini, vscode or opencode.
+
+    All changes are shown as a diff, then written. If a file cannot be edited, none is.
+
+    Parameters
+    ----------
+    client
+        Agents to set up [default: those in use]
+    hook
+        Also send Claude Code's Grep and Glob to ripwrap
+    """
+    project = Path(cwd).absolute()
+    chosen = client or tuple(name for name in CLIENTS if is_used(name, project))
+    if not chosen:
+        raise ValueError(f"no agent is in use here; name one of {', '.join(CLIENTS)}")
+    if hook and "claude" not in chosen:
+        raise ValueError("--hook is for claude alone; leave it out, or name claude")
+    changes = plan_install(_targets(chosen, project, user=user, hook=hook))
+    if program_missing():
+        complain(
+            "the program ripwrap is not in PATH, so clients may not find it; install it, e.g. with pipx or uv tool"
+        )
+    return _finish(changes, "already installed", color, dry_run=dry_run)
+
+
+@agent.command(
+    usage="ripwrap agent uninstall [OPTIONS] [CLIENT]...",
+    help_epilogue=epilogue(
+        "ripwrap agent uninstall claude", "ripwrap agent uninstall --user --dry-run", after=SETUP_EXIT_CODES
+    ),
+)
+def uninstall(
+    *client: ClientArgument,
+    user: User = False,
+    dry_run: DryRun = False,
+    cwd: Cwd = ".",
+    color: Color = "auto",
+) -> int:
+    """Remove what `ripwrap agent install` has written.
+
+    Parameters
+    ----------
+    client
+        Agents to remove ripwrap from [default: all]
+    """
+    found = _targets(client or CLIENTS, Path(cwd).absolute(), user=user, hook=True)
+    for target in found:
+        if state_of(target) == "yours":
+            complain(f"{target.client}: {target.path}: install did not write this, so it stays")
+    return _finish(plan_uninstall(found), "nothing is installed", color, dry_run=dry_run)
+
+
+@agent.command(name="list", help_epilogue=epilogue("ripwrap agent list", after=SETUP_EXIT_CODES))
+def list_agents(*, cwd: Cwd = ".") -> int:
+    """List the files of agents, and whether ripwrap is in them."""
+    project = Path(cwd).absolute()
+    for user in (False, True):
+        for target in _targets(CLIENTS, project, user=user, hook=True):
+            scope = "user" if user else "project"
+            print(f"{target.client:9} {scope:8} {shown(state_of(target)):10} {shown(str(target.path))}")
+    return FOUND
+
+
+def _targets(clients: Iterable[ClientName], project: Path, *, user: bool, hook: bool) -> list[Target]:
+    if not project.is_dir():
+        raise ValueError(f"--cwd must be a directory, got {project}")
+    found = (targets(client, None if user else project, hook=hook) for client in dict.fromkeys(clients))
+    return [target for each in found for target in each]
+
+
+def _finish(changes: list[ConfigChange], nothing: str, color: Color, *, dry_run: bool) -> int:
+    """Show the changes, write them, and return the exit code."""
+    todo = [change for change in changes if change.what != "keep"]
+    show = _printer(color)
+    for change in todo:
+        show(change.diff())
+    if not todo:
+        complain(nothing)
+    elif dry_run:
+        complain("nothing was written; without --dry-run these changes are written")
+    else:
+        write(todo, Disk())
+        for change in todo:
+            verb = {"create": "created", "change": "changed", "delete": "deleted"}[change.what]
+            print(f"{change.client}: {verb} {shown(change.path)}")
+    return FOUND
+
+
+def _printer(color: Color) -> Callable[[str], None]:
+    console = styled_console(color)
+    if console.color_system is not None or sys.stdout.isatty():
+        return lambda diff: console.print(colored_diff(diff))
+    return lambda diff: print(shown(diff, lines=True), end="")
