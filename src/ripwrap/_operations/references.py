@@ -212,7 +212,7 @@ async def run_references(run: Runner, request: ReferencesRequest) -> References:
     files: list[FileOccurrences] = []
     left_out = 0
     for block, _, taken in on_page(page, found.blocks()):
-        if request.timeout is not None and (left() or 0) < request.timeout * (1 - _END_SHARE):
+        if request.timeout is not None and (left() or 0) <= request.timeout * (1 - _END_SHARE):
             left_out += taken
             continue
         files.append(await run.call(partial(_occurrences, request.word, block, taken)))
@@ -272,7 +272,7 @@ def _answer(
         definitions=tuple(definitions),
         uses=tuple(kept),
         total_lines=found.matches,
-        exact=found.exact,
+        exact=found.exact and not left_out,
         truncated=truncated,
         errors=found.path_errors(),
         summary=summary,
