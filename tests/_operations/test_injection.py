@@ -235,7 +235,7 @@ def test_these_tests_cover_every_operation_with_options() -> None:
     # The query of `rank` consists of words: `test_rank.py`. A history is searched as items are. The others run the
     # commands of `search()` and `files_with_matches()`, some of them several times.
     others = {"rank", "coverage", "why", "search_in", "grep_in", "search_history", "files_matching", "replace", "scan"}
-    others |= {"search_code", "replace_code", "search_columns", "watch"}
+    others |= {"search_code", "replace_code", "search_columns", "watch", "references"}
     assert takes_options - others == MODES.keys()
     assert {"pattern", "paths", "glob", "type", "ignore_file", "encoding", "replace"} <= slots("search").keys()
     assert {"paths", "glob", "type", "ignore_file"} <= slots("files").keys()

@@ -225,9 +225,9 @@ def walk(root: str, rg: str, index: str, copy: str) -> int:
     writer = sync.Workspace(copy, rg=rg, deny=GLOBS, write=True)
     listing = {"find_files", "ls", "tree"}
     offers = {
-        plain: {*listing, "grep_content", "codebase_search", "read_file", "resolve"},
+        plain: {*listing, "grep_content", "codebase_search", "find_references", "read_file", "resolve"},
         named: listing,
-        counted: {*listing, "grep_content", "read_file"},
+        counted: {*listing, "grep_content", "find_references", "read_file"},
         indexed: {"grep_content", "codebase_search", "index_codebase", "index_status", "index_health_check"},
         without: {"ls", "read_file"},
         writer: {"replace_content"},

@@ -346,7 +346,15 @@ def test_message_without_results_says_what_to_do(shop: Path) -> None:
 def test_index_tools_exist_only_with_index(shop: Path, home: Path) -> None:
     for made in (Workspace, sync.Workspace):
         without = [tool.__name__ for tool in made(shop).tools]
-        assert without == ["grep_content", "find_files", "ls", "tree", "codebase_search", "read_file"]
+        assert without == [
+            "grep_content",
+            "find_files",
+            "ls",
+            "tree",
+            "codebase_search",
+            "find_references",
+            "read_file",
+        ]
         names = [tool.__name__ for tool in made(shop, index=home).tools]
         assert names == [*without, "index_codebase", "index_status", "index_health_check"]
     for name in ("index_codebase", "index_status", "index_health_check"):

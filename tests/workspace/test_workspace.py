@@ -903,7 +903,8 @@ async def test_cancelled_call_leaves_no_child_process(
     for tool in workspace.tools:
         if tool.__name__ == "read_file":
             continue  # needs no rg
-        given = {"grep_content": {"pattern": "x"}, "codebase_search": {"query": "x"}}.get(tool.__name__, {})
+        needed = {"grep_content": {"pattern": "x"}, "codebase_search": {"query": "x"}, "find_references": {"name": "x"}}
+        given = needed.get(tool.__name__, {})
         with anyio.move_on_after(0.3) as scope:
             await tool(**given)
         assert scope.cancelled_caught
