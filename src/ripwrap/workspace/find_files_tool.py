@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeAlias, Unpack
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Unpack
 
 from pydantic import BeforeValidator, model_validator
 
@@ -47,7 +47,7 @@ _CASE = ("case_insensitive", "ignore_case", "-i")
 class FindFilesArguments(ToolArguments, frozen=True):
     """Arguments of `find_files()`."""
 
-    foreign = frozenset({"case_sensitive", *_CASE, *EXCLUDING})
+    foreign: ClassVar[frozenset[str]] = frozenset({"case_sensitive", *_CASE, *EXCLUDING})
 
     pattern: str = "*"
     path: str = "."

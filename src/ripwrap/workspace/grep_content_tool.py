@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal, Self, TypeAlias, Unpack
+from typing import Any, ClassVar, Literal, Self, TypeAlias, Unpack
 
 from pydantic import model_validator
 
@@ -65,7 +65,7 @@ _MODES = _LISTING | _COUNTING
 class GrepContentArguments(ToolArguments, frozen=True):
     """Arguments of `grep_content()`."""
 
-    foreign = frozenset({"case_sensitive", "only_matching", "-o", *_MODES, *EXCLUDING})
+    foreign: ClassVar[frozenset[str]] = frozenset({"case_sensitive", "only_matching", "-o", *_MODES, *EXCLUDING})
 
     pattern: str
     path: str = "."

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Annotated, Any, BinaryIO, NamedTuple, TypeAlias, Unpack, cast
+from typing import Annotated, Any, BinaryIO, ClassVar, NamedTuple, TypeAlias, Unpack, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -89,7 +89,7 @@ class LineRange(NamedTuple):
 class ReadFileArguments(ToolArguments, frozen=True):
     """Arguments of `read_file()`."""
 
-    foreign = frozenset({"limit"})
+    foreign: ClassVar[frozenset[str]] = frozenset({"limit"})
 
     path: Annotated[str, BeforeValidator(join_paths)]
     start_line: LineNumber = 1
