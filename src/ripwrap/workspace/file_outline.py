@@ -31,11 +31,11 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
     Raises what `read_ranges()` raises.
     """
     answer = await _read(call, arguments)
-    text = str(answer)
-    if not call.settings.anchors or len(text) < MIN_CHARS:
+    if not call.settings.anchors or len(text := str(answer)) < MIN_CHARS:
         return answer
-    before = call.memory.exchange(arguments.model_copy(update={"force": False}), digest_of(text))
-    if arguments.force or before is None or before.value != digest_of(text):
+    digest = digest_of(text)
+    before = call.memory.exchange(arguments.model_copy(update={"force": False}), digest)
+    if arguments.force or before is None or before.value != digest:
         return answer
     said = f"Unchanged since it was shown {in_seconds(round(before.seconds))} ago; force=True shows it again."
     return answer.model_copy(update={"blocks": (), "outline": (), "message": said})

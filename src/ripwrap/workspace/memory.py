@@ -49,8 +49,7 @@ class Memory:
         now = time.monotonic()
         with self._lock:
             before = self._values.pop(call, None)
-            same = before is not None and before[0] == value
-            self._values[call] = before if same and before is not None else (value, now)
+            self._values[call] = before if before is not None and before[0] == value else (value, now)
             if len(self._values) > MAX_CALLS:
                 self._values.popitem(last=False)
         return None if before is None else Remembered(before[0], now - before[1])
