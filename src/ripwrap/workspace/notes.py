@@ -10,6 +10,9 @@ from ripwrap.models import PathError
 from ripwrap.workspace.results import ListingEngine, shown_start
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
+GREP_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\([|(){}+?])")
+"""Pattern of an escape that means an operator in grep, and a character in rg; group 1 has the backslashes before it."""
+
 MAX_CHECKED_ERRORS = 1000
 """Maximum number of unreadable paths of which it is checked if they lead out of the roots; the others do not count."""
 
@@ -101,9 +104,9 @@ def links_note(links: Iterable[str], *, late: bool) -> Iterator[str]:
 
 def escape_note(pattern: str, *, fixed_strings: bool) -> Iterator[str]:
     """Yield a note for a search without results if its pattern has escapes that mean an operator in grep, not in rg."""
-    found = None if fixed_strings else re.search(r"(?<!\\)(?:\\\\)*\\([|(){}+?])", pattern)
+    found = None if fixed_strings else GREP_ESCAPE.search(pattern)
     if found:
-        sign = found[1]
+        sign = found[2]
         yield f"In rg, {sign} needs no backslash as an operator: \\{sign} matches the character {sign}."
 
 

@@ -11,6 +11,7 @@ from ripwrap.errors import SearchError
 from ripwrap.options import SearchOptions
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
 from ripwrap.workspace.content_call import ContentCall
+from ripwrap.workspace.notes import GREP_ESCAPE
 from ripwrap.workspace.results import shown_start
 
 SECONDS = 1.0
@@ -18,7 +19,6 @@ SECONDS = 1.0
 
 _NAME = re.compile(r"(?:\\b)?([A-Za-z][A-Za-z0-9_-]{2,63})(?:\\b)?")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_GREP_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\([|(){}+?])")
 _MAX_WORDS = 8
 
 
@@ -28,8 +28,8 @@ def other_pattern(pattern: str, *, fixed_strings: bool) -> str | None:
     `\|` and the like lose their backslash, which grep needs. `getUserName` becomes a name of the same words in snake,
     camel or kebab case, in the singular or plural. The case is ignored.
     """
-    if not fixed_strings and _GREP_ESCAPE.search(pattern):
-        return _GREP_ESCAPE.sub(r"\1\2", pattern)
+    if not fixed_strings and GREP_ESCAPE.search(pattern):
+        return GREP_ESCAPE.sub(r"\1\2", pattern)
     name = _NAME.fullmatch(pattern)
     words = _WORD.findall(name[1]) if name else []
     if not 0 < len(words) <= _MAX_WORDS or len(words[-1]) < 3:
