@@ -88,13 +88,17 @@ def parse_strings(value: Any) -> Any:
     return comma_separated(value)
 
 
+def _parsed(value: Any, beginning: str) -> Any:
+    """Return the list that a text with this beginning is in JSON; any other value as it is."""
+    return parse_strings(value) if isinstance(value, str) and value.lstrip().startswith(beginning) else value
+
+
 def _join_globs(value: Any) -> Any:
     """Join globs, given as a list or as the text of a JSON array, into one string with commas between them.
 
     A comma inside of a name becomes `[,]`. Return any other value as it is.
     """
-    if isinstance(value, str) and value.lstrip().startswith('["'):
-        value = parse_strings(value)
+    value = _parsed(value, '["')
     if not isinstance(value, list):
         return value
     globs = [_one_glob(str(glob)) for glob in cast("list[object]", value)]
@@ -113,8 +117,7 @@ def join_ranges(value: Any) -> Any:
     A value that is neither a list nor a JSON array is returned as it is. The list may be one pair of numbers, or
     contain strings, numbers and pairs of numbers. -1 as the second number of a pair is the end of the file.
     """
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        value = parse_strings(value)
+    value = _parsed(value, "[")
     if not isinstance(value, list):
         return value
     items = cast("list[object]", value)
@@ -139,8 +142,7 @@ def join_paths(value: Any) -> Any:
     Raises:
         PydanticCustomError: A path has a NUL character.
     """
-    if isinstance(value, str) and value.lstrip().startswith('["'):
-        value = parse_strings(value)
+    value = _parsed(value, '["')
     paths = cast("list[object]", value) if isinstance(value, list) else [value]
     if any(isinstance(one, str) and "\0" in one for one in paths):
         raise PydanticCustomError("nul", "a path without a NUL character", {})
@@ -172,7 +174,7 @@ def without_excluded(values: dict[str, Any], name: str, every: str) -> dict[str,
         every: Value of this argument if it is not given.
     """
     kept = {key: value for key, value in values.items() if key not in EXCLUDING}
-    excluded = [_join_globs(values[key]) for key in EXCLUDING & values.keys()]
+    excluded = [_join_globs(value) for key, value in values.items() if key in EXCLUDING]
     globs = [f"!{glob.removeprefix('!')}" for text in excluded for glob in comma_separated(str(text))]
     if not globs:
         return kept

@@ -65,9 +65,9 @@ class FindFilesArguments(ToolArguments, frozen=True):
         values = dict(given)
         flags = [is_true(values.pop(name, False)) for name in _CASE]
         if str(values.pop("case_sensitive", True)).lower() == "false" or any(flags):
-            name = next((one for one in ("pattern", *ALIASES["pattern"]) if one in values), "")
-            values[name] = ignoring_case(str(values[name])) if name else None
-        return without_excluded({name: value for name, value in values.items() if name}, "pattern", "*")
+            named = {"pattern", *ALIASES["pattern"]} & values.keys()
+            values |= {name: ignoring_case(str(values[name])) for name in named}
+        return without_excluded(values, "pattern", "*")
 
 
 def ignoring_case(glob: str) -> str:

@@ -56,16 +56,18 @@ class GrepContentOptions(VisibilityOptions, total=False):
     inside: str
 
 
-_LISTING = {"names_only": "files_with_matches", "files_with_matches": "files_with_matches", "-l": "files_with_matches"}
-_COUNTING = dict.fromkeys(("count", "-c"), "count")
-_MODES = _LISTING | _COUNTING
+_WHOLE_MATCH = ("only_matching", "-o")
+_MODES = {
+    **dict.fromkeys(("names_only", "files_with_matches", "-l"), "files_with_matches"),
+    **dict.fromkeys(("count", "-c"), "count"),
+}
 """Map from flags of other programs to the output mode that they mean."""
 
 
 class GrepContentArguments(ToolArguments, frozen=True):
     """Arguments of `grep_content()`."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset({"case_sensitive", "only_matching", "-o", *_MODES, *EXCLUDING})
+    foreign: ClassVar[frozenset[str]] = frozenset({"case_sensitive", *_WHOLE_MATCH, *_MODES, *EXCLUDING})
 
     pattern: str
     path: str = "."
@@ -99,12 +101,10 @@ class GrepContentArguments(ToolArguments, frozen=True):
         lines.
         """
         values = without_excluded(given, "file_pattern", "")
-        flags = {name for name in ("only_matching", "-o", *_MODES) if is_true(values.pop(name, False))}
-        if flags & {"only_matching", "-o"} and not _BOTH_SIDES & values.keys():
-            values["context_lines"] = 0
-        if mode := next((_MODES[name] for name in _MODES if name in flags), None):
+        flags = {name for name in (*_WHOLE_MATCH, *_MODES) if is_true(values.pop(name, False))}
+        for mode in (_MODES[name] for name in _MODES if name in flags):
             values.setdefault("output_mode", mode)
-        if _ONE_SIDE & values.keys() and not _BOTH_SIDES & values.keys():
+        if not _BOTH_SIDES & values.keys() and (_ONE_SIDE & values.keys() or not flags.isdisjoint(_WHOLE_MATCH)):
             values["context_lines"] = 0
         if values.pop("case_sensitive", None) in (False, "false") and not is_given(values, "case_insensitive"):
             values["case_insensitive"] = True
