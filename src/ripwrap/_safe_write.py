@@ -152,6 +152,19 @@ class Disk:
             else:
                 _replace_by_path(source, target, state)
 
+    def overwrite(
+        self, path: str, name: str, content: bytes, state: FileState, *, times: tuple[int, int] | None = None
+    ) -> None:
+        """Write the file `name` beside `path`, and rename it to `path` once it is on the disk; see `replace()`.
+
+        Raises:
+            InterruptedError: The file `path` has changed since it was read.
+            OSError: The file cannot be written or renamed. The file `name` may be left.
+        """
+        self.write_beside(path, name, content, state)
+        self.sync_files([os.path.join(os.path.dirname(path), name)])
+        self.replace(path, name, state, times=times)
+
     def remove_beside(self, path: str, name: str) -> None:
         """Remove the file `name` in the directory of `path`; do nothing if the file or the directory is gone."""
         self.step("remove", path)

@@ -213,9 +213,7 @@ def _write(change: ConfigChange, disk: Disk) -> None:
         return
     name = f".ripwrap-{os.urandom(8).hex()}"
     try:
-        disk.write_beside(change.real, name, change.new, change.state)
-        disk.sync_files([os.path.join(os.path.dirname(change.real), name)])
-        disk.replace(change.real, name, change.state)
+        disk.overwrite(change.real, name, change.new, change.state)
     except BaseException:
         disk.remove_beside(change.real, name)
         raise

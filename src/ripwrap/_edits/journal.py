@@ -395,9 +395,8 @@ class Turn:
         if hashlib.sha256(content).hexdigest() != _hashes(file, forward=self._forward)[1]:
             return
         name = self._folder.temporary(number)
-        self._disk.write_beside(file.path, name, file.apply(content, forward=not self._forward), state)
-        self._disk.sync_files([os.path.join(os.path.dirname(file.path), name)])
-        self._disk.replace(file.path, name, state, times=file.times if self._forward else None)
+        old, times = file.apply(content, forward=not self._forward), file.times if self._forward else None
+        self._disk.overwrite(file.path, name, old, state, times=times)
 
 
 def _hashes(file: JournalFile, *, forward: bool) -> tuple[str, str]:
