@@ -16,7 +16,7 @@ from ripwrap._code.outline import Section
 from ripwrap._code.patterns.languages import Document, language_patterns
 from ripwrap._code.patterns.outline import PatternOutline
 from ripwrap._code.patterns.scanner import LiteralSpan, scan_lines
-from ripwrap._code.references import FileOccurrences, Occurrence, ReferenceKind, ReferenceSyntax
+from ripwrap._code.references import FileOccurrences, Occurrence, ReferenceKind, ReferenceSyntax, parts_of
 
 _MAX_IMPORT_LINES = 200
 """Maximum number of lines of an import."""
@@ -272,18 +272,14 @@ class _OccurrenceFinder:
 
     def _owner_of(self, section: Section) -> str:
         """Return the name of the class or module that has a definition; empty if a function has it, or nothing."""
-        parts = section.name.replace("::", ".").split(".")
-        if len(parts) < 2:
-            return ""
         around = self._outline.outer(section.line) if self._outline else None
-        return "" if around is not None and self._is_function(around) else parts[-2]
+        return "" if around is not None and self._is_function(around) else self._class_of(section)
 
     def _class_of(self, section: Section) -> str:
-        parts = section.name.replace("::", ".").split(".")
-        return parts[-2] if len(parts) > 1 else ""
+        return ["", *parts_of(section)][-2]
 
     def _last_part(self, section: Section) -> str:
-        return section.name.replace("::", ".").rpartition(".")[2]
+        return parts_of(section)[-1]
 
     def _is_function(self, section: Section) -> bool:
         if section not in self._functions:

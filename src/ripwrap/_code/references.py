@@ -217,7 +217,12 @@ def _rate_member(file: FileOccurrences, one: Occurrence, known: Definitions) -> 
 
 
 def _classes_around(one: Occurrence) -> set[str]:
-    return set(one.enclosing.name.replace("::", ".").split(".")) if one.enclosing else set()
+    return {*parts_of(one.enclosing)} if one.enclosing else set()
+
+
+def parts_of(section: Section) -> list[str]:
+    """Return the parts of a qualified name, such as `Shop` and `add` of `Shop.add` or `Shop::add`."""
+    return section.name.replace("::", ".").split(".")
 
 
 def _rate_free(file: FileOccurrences, one: Occurrence, known: Definitions) -> Confidence:
