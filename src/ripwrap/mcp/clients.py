@@ -6,7 +6,7 @@ In MCP, the directories that a client names are called the roots of the client.
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import anyio
 from mcp import MCPError, types
@@ -83,24 +83,32 @@ class Params(types.RequestParams):
     input_responses: dict[str, Any] | None = None
 
 
+class Offer(NamedTuple):
+    """What a server offers.
+
+    Attributes:
+        tools: Names of the tools.
+        brief: True if their definitions are short.
+        structured: True if answers have structured content.
+        writes: Annotation of the tools that use the index: `"nothing"`, `"index"`, or `"elsewhere"` if they may send
+            texts to another machine.
+    """
+
+    tools: tuple[str, ...]
+    brief: bool
+    structured: bool
+    writes: Literal["nothing", "index", "elsewhere"]
+
+
 class Client:
     """Connection to one client. The first call that needs the client's `Workspace` creates this workspace.
 
     Attributes:
-        offered: Definitions of the tools that the server offers, by name.
-        structured: True if answers have structured content.
+        offer: What the server offers.
     """
 
-    def __init__(
-        self,
-        given: Workspace | None,
-        options: WorkspaceOptions,
-        offered: Mapping[str, types.Tool],
-        *,
-        structured: bool,
-    ) -> None:
-        self.offered: Mapping[str, types.Tool] = offered
-        self.structured: bool = structured
+    def __init__(self, given: Workspace | None, options: WorkspaceOptions, offer: Offer) -> None:
+        self.offer: Offer = offer
         self._given = given
         self._options = options
         self._read: Workspace | None = None

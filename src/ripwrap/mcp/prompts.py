@@ -35,7 +35,7 @@ class _Prompt:
 
     def lacks(self, context: ServerContext) -> list[str]:
         """Return the tools that the text names and the server does not offer."""
-        return [name for name in self.calls if name not in context.lifespan_context.offered]
+        return [name for name in self.calls if name not in context.lifespan_context.offer.tools]
 
 
 PROMPTS: Mapping[str, _Prompt] = {

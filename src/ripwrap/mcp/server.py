@@ -1,5 +1,6 @@
 """MCP server with the tools of a workspace, prompts, resources and completions."""
 
+import functools
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,15 +17,16 @@ from mcp.server.session import ServerSession
 from ripwrap._concurrency import in_thread
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText
-from ripwrap.mcp.clients import Client, Params, ServerContext, WorkspaceOptions, may_send_texts
+from ripwrap.mcp.clients import Client, Offer, Params, ServerContext, WorkspaceOptions, may_send_texts
 from ripwrap.mcp.prompts import get_prompt, list_prompts
 from ripwrap.mcp.resources import ReadParams, complete, list_resources, list_templates, read_resource
 from ripwrap.options import StrPath
-from ripwrap.workspace import Workspace, schemas
+from ripwrap.workspace import Workspace
 from ripwrap.workspace.arguments import comma_separated
+from ripwrap.workspace.core import definition_of
 from ripwrap.workspace.deny import DenyRules
 from ripwrap.workspace.dispatch import TOOL_ERRORS
-from ripwrap.workspace.tool import find_tool, tools_of
+from ripwrap.workspace.tool import find_tool, tool_names, tools_of
 
 INSTRUCTIONS = (
     (("grep_content",), "Search with grep_content first."),
@@ -62,6 +64,8 @@ CHANGES_FILES = types.ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
 )
 """Annotations of the tool that changes files."""
+
+_INDEX = {"nothing": READ_ONLY, "index": WRITES_CACHE, "elsewhere": SENDS_TEXTS}
 
 PROGRESS_INTERVAL = 0.5
 """Seconds between two notifications of progress."""
@@ -101,11 +105,11 @@ def server(
     DenyRules(options.get("deny", ()))  # raise for an invalid glob now, and not only when the client names its roots
     options = _with_embedder(options)
     given = Workspace(*roots, **options) if roots else None
-    offered = _definitions(options, structured, tools)
+    offer = _offer(options, structured, tools)
 
     @asynccontextmanager
     async def lifespan(_: Server[Client]) -> AsyncGenerator[Client]:
-        client = Client(given, options, offered, structured=structured)
+        client = Client(given, options, offer)
         try:
             yield client
         finally:
@@ -116,7 +120,7 @@ def server(
         version=metadata.version("ripwrap"),
         title="ripwrap",
         icons=[types.Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
-        instructions=" ".join(text for named, text in INSTRUCTIONS if offered.keys() >= {*named}),
+        instructions=" ".join(text for named, text in INSTRUCTIONS if {*named} <= {*offer.tools}),
         cache_hints={"tools/list": UNCHANGED, "prompts/list": UNCHANGED},
         lifespan=lifespan,
         on_list_tools=_list,
@@ -143,40 +147,46 @@ def _with_embedder(options: WorkspaceOptions) -> WorkspaceOptions:
 
 
 async def _list(context: ServerContext, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=[*context.lifespan_context.offered.values()])
+    return types.ListToolsResult(tools=_definitions(context.lifespan_context.offer))
 
 
-def _definitions(
-    options: WorkspaceOptions, structured: bool, tools: Literal["core"] | Sequence[str] | None
-) -> dict[str, types.Tool]:
-    """Return the definitions of the tools that a server offers, by name."""
+def _offer(options: WorkspaceOptions, structured: bool, tools: Literal["core"] | Sequence[str] | None) -> Offer:
+    """Return what a server offers.
+
+    Raises:
+        ValueError: There is no such tool.
+    """
     has_index = options.get("index", False) is not False
-    made = schemas(index=has_index, anchors=options.get("anchors", False), write=options.get("write", False))
-    specs = tools_of(Workspace)
-    sends_texts = has_index and may_send_texts(options.get("embedder"))
-    annotations = {
-        "nothing": READ_ONLY,
-        "index": SENDS_TEXTS if sends_texts else WRITES_CACHE if has_index else READ_ONLY,
-        "files": CHANGES_FILES,
-    }
-    names = [*made] if tools is None else _chosen(tools, made)
-    found: dict[str, types.Tool] = {}
-    for name in names:
-        spec, (description, arguments, answer) = specs[name], made[name]
-        if tools is not None:
+    has = {"index": has_index, "anchors": options.get("anchors", False), "write": options.get("write", False)}
+    made = tool_names(tools_of(Workspace), **has)
+    elsewhere = has_index and may_send_texts(options.get("embedder"))
+    writes: Literal["nothing", "index", "elsewhere"] = "elsewhere" if elsewhere else "index" if has_index else "nothing"
+    return Offer(made if tools is None else _chosen(tools, made), tools is not None, structured, writes)
+
+
+@functools.cache
+def _definitions(offer: Offer) -> list[types.Tool]:
+    """Return the definitions of the tools that a server offers."""
+    annotations = {"nothing": READ_ONLY, "index": _INDEX[offer.writes], "files": CHANGES_FILES}
+    found: list[types.Tool] = []
+    for spec in map(tools_of(Workspace).__getitem__, offer.tools):
+        description, arguments = definition_of(spec)
+        if offer.brief:
             description, arguments = description.partition("\n\n")[0], _without(arguments, spec.rare)
-        found[name] = types.Tool(
-            name=name,
-            title=spec.title,
-            description=description,
-            input_schema=arguments,
-            output_schema=answer if structured else None,
-            annotations=annotations[spec.writes],
+        found.append(
+            types.Tool(
+                name=spec.name,
+                title=spec.title,
+                description=description,
+                input_schema=arguments,
+                output_schema=spec.result.structured_schema() if offer.structured else None,
+                annotations=annotations[spec.writes],
+            )
         )
     return found
 
 
-def _chosen(tools: Literal["core"] | Sequence[str], made: Iterable[str]) -> list[str]:
+def _chosen(tools: Literal["core"] | Sequence[str], made: Iterable[str]) -> tuple[str, ...]:
     """Return the names of the chosen tools, in the order of all tools.
 
     Raises:
@@ -190,7 +200,7 @@ def _chosen(tools: Literal["core"] | Sequence[str], made: Iterable[str]) -> list
         raise ValueError(HintedText(f"the tool {lacking[0]} is only there with ", Hint(f"{option}", True)))
     if not chosen:
         raise ValueError(HintedText("no tool is named; name one in ", Hint("tools"), ", or leave it out for all"))
-    return [name for name in made if name in chosen]
+    return tuple(name for name in made if name in chosen)
 
 
 def _without(arguments: Mapping[str, Any], rare: Collection[str]) -> dict[str, Any]:
@@ -206,7 +216,7 @@ async def _forget(context: ServerContext, _: types.NotificationParams) -> None:
 async def _call(context: ServerContext, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
     tools = tools_of(Workspace)
     try:
-        tool = find_tool(call.name, [tools[name] for name in context.lifespan_context.offered])
+        tool = find_tool(call.name, [tools[name] for name in context.lifespan_context.offer.tools])
     except ValueError as error:
         raise MCPError(types.INVALID_PARAMS, shown(str(error), lines=True)) from None
     try:
@@ -215,7 +225,7 @@ async def _call(context: ServerContext, call: _Call) -> types.CallToolResult | t
         return _error_result(f"Error: {error}")
     if isinstance(workspace, types.InputRequiredResult):
         return workspace
-    under_way = _RunningCall(tool.counts, structured=context.lifespan_context.structured)
+    under_way = _RunningCall(tool.counts, structured=context.lifespan_context.offer.structured)
     async with anyio.create_task_group() as group:
         group.start_soon(under_way.report, context.session)
         await under_way.run(workspace, tool.name, call.arguments or {})

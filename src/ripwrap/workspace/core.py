@@ -158,12 +158,13 @@ def schemas(
     """
     tools = tools_of(Workspace)
     return {
-        name: _schemas(tools[name], strict) for name in tool_names(tools, index=index, anchors=anchors, write=write)
+        name: (*definition_of(tools[name], strict=strict), tools[name].result.structured_schema())
+        for name in tool_names(tools, index=index, anchors=anchors, write=write)
     }
 
 
-def _schemas(tool: AnyTool, strict: bool) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def definition_of(tool: AnyTool, *, strict: bool = False) -> tuple[str, dict[str, Any]]:
+    """Return the description of a tool and the JSON schema of its arguments; `schemas()` describes `strict`."""
     method = getattr(Workspace, tool.name)
     description = (inspect.getdoc(method) or "").partition("\n\nArgs:\n")[0]
-    arguments = schema_of(tool.arguments, parameter_descriptions(method), strict=strict)
-    return description, arguments, tool.result.structured_schema()
+    return description, schema_of(tool.arguments, parameter_descriptions(method), strict=strict)
