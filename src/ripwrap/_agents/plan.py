@@ -164,8 +164,6 @@ def _reason(error: BaseException) -> str:
 def _read(real: str) -> tuple[bytes, FileState]:
     if not os.path.lexists(real):
         raise ValueError("it is a link to a file that does not exist; remove the link, or make the file")
-    if not os.path.isfile(real):
-        raise ValueError("it is not a regular file")
     content, state = Disk().read(real, MAX_BYTES)
     if state.status.st_nlink > 1:
         raise ValueError("it has several names (hard links), of which only one would change; make it one file")
