@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ripwrap._agents import json_text
 from ripwrap._agents.blocks import TextBlock, TomlEntry
 from ripwrap._agents.clients import CLIENTS, FileEdit, targets
 from ripwrap._agents.guide import BODY, SKILL
@@ -181,6 +182,14 @@ def test_object_that_install_made_stays_if_it_has_another_member_or_a_comment() 
 def test_text_that_cannot_be_edited_is_refused(edit: FileEdit, text: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         edit.add(text, "")
+
+
+def test_edited_text_with_another_meaning_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The insertion is compared with the value that is expected, so a fault of ours loses nothing."""
+    for wrong in ("{", '{"mcpServers": {}}', '{"a": 2, "mcpServers": {}}'):
+        monkeypatch.setattr(json_text, "_inserted", lambda *_, wrong=wrong: wrong)
+        with pytest.raises(ValueError, match=r"it cannot be edited without loss; add or remove by hand: \{"):
+            SERVER.add('{"a": 1}', "")
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, '{"mcpServers":' * 3 + "[" * 100_000])

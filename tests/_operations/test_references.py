@@ -240,6 +240,22 @@ def test_timeout_of_zero_is_an_answer(plant: Plant) -> None:
     assert not found.exact and "The time limit of 0 seconds was reached" in found.message
 
 
+def test_files_after_most_of_the_time_limit_are_not_read(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_END_SHARE", 0)
+    found = sync.references("f", cwd=plant({"a.py": "f()\n", "b.py": "def f(): ...\n"}), timeout=60)
+    assert (found.definitions, found.uses, found.total_lines, found.exact) == ((), (), 2, False)
+    assert "The time limit of 60 seconds was reached, so places may be missing" in found.message
+
+
+def test_file_of_many_lines_is_read_by_the_lines_with_the_name(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = plant({"a.py": "def g():\n    f()\n" + "    x = 1\n" * 20})
+    (one,) = sync.references("f", cwd=root).uses
+    assert one.enclosing is not None and one.enclosing.name == "g"
+    monkeypatch.setattr(module, "_MAX_OUTLINED_LINES", 20)
+    (one,) = sync.references("f", cwd=root).uses
+    assert (one.line, one.kind, one.enclosing) == (2, "call", None)
+
+
 def test_large_files_are_left_out_unless_a_size_is_given(plant: Plant) -> None:
     root = plant({"a.py": "f()\n" + "x = 1\n" * 400_000})
     assert sync.references("f", cwd=root).uses == ()

@@ -427,6 +427,17 @@ def test_odd_file_is_refused(make: Callable[[Path], object], says: bytes, projec
 
 
 @pytest.mark.posix
+def test_link_to_a_file_of_version_control_is_refused(project: Path) -> None:
+    """Programs run what is in such a file, so nothing is written there, although it is in the project."""
+    plant(project, {".git/settings.json": "{}", ".claude/other": ""})
+    (project / ".claude/settings.json").symlink_to("../.git/settings.json")
+    before = everything(project)
+    done = run("agent", "install", "claude", "--hook", cwd=project, code=2)
+    assert b"nothing is written to or below .git" in done.stderr
+    assert everything(project) == before  # the other files come first, and are not written either
+
+
+@pytest.mark.posix
 def test_mode_of_a_file_is_kept(project: Path) -> None:
     plant(project, FILES["codex"])
     (project / ".codex/config.toml").chmod(0o600)

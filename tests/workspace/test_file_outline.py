@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ripwrap import AccessDeniedError, Section, sync
-from ripwrap.workspace import ReadFileResult
+from ripwrap.workspace import ReadFileResult, file_outline
 from ripwrap.workspace.file_outline import outermost
 from support.tools import APIS, Asked
 
@@ -77,6 +77,16 @@ def test_file_with_a_million_lines_has_no_outline(plant: Plant) -> None:
     ws = sync.Workspace(plant({"a.py": "f()\n" * 1_000_000}), max_chars=1_000)
     assert ws.read_file_result("a.py").outline == ()
     assert "There is no outline: it has more than 2,000,000 bytes." in ws.read_file("a.py", outline=True)
+
+
+def test_file_of_many_lines_has_an_outline_only_if_it_is_asked_for(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ws = sync.Workspace(plant({"a.py": "def f():\n" + "    x = 1\n" * 200}), max_chars=1_000)
+    assert len(ws.read_file_result("a.py").outline) == 1
+    monkeypatch.setattr(file_outline, "MAX_LINES", 200)
+    assert ws.read_file_result("a.py").outline == ()
+    assert len(ws.read_file_result("a.py", outline=True).outline) == 1
 
 
 def test_outline_of_denied_missing_and_binary_files_is_refused(plant: Plant) -> None:

@@ -102,6 +102,23 @@ def test_denied_and_outside_files_are_not_shown(plant: Plant) -> None:
         ws.find_references_result("pay", "../out.py")
 
 
+def test_globs_name_no_denied_and_no_ignored_file(plant: Plant) -> None:
+    """rg's `--glob` includes ignored files again, and so does the glob of a denied file."""
+    files = dict.fromkeys(("a/x.py", "a/secret.py", "a/made.py", "b/x.py"), "pay()\n")
+    ws = sync.Workspace(plant({**files, ".ignore": "made.py\n"}), deny=["secret.py"])
+    for glob in ("a/*.py", "a/{x,secret,made}.py", "a/**"):
+        assert [one.path for one in ws.find_references_result("pay", file_pattern=glob).references] == ["a/x.py"]
+    for glob in ("a/secret.py", "a/made.py"):
+        assert ws.find_references_result("pay", file_pattern=glob).references == ()
+
+
+def test_secret_in_the_name_of_the_definition_around_a_use_is_masked(plant: Plant) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    root = plant({"a.md": f"# Keys {secret}\n\ninner\n"})
+    assert secret in sync.Workspace(root).find_references_result("inner").model_dump_json()
+    assert secret[:8] not in sync.Workspace(root, redact=True).find_references_result("inner").model_dump_json()
+
+
 @pytest.mark.parametrize("lead", ["", "x = 1  # " + "." * 170])
 def test_secrets_are_masked_before_lines_are_cut(plant: Plant, lead: str) -> None:
     secret = "ghp_" + "a1B2" * 9

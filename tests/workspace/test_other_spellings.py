@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap import sync
+from ripwrap.workspace import other_spellings
 from ripwrap.workspace.other_spellings import other_pattern
 
 Plant = Callable[..., Path]
@@ -51,7 +52,9 @@ def test_other_pattern_matches(pattern: str, text: str) -> None:
     assert re.fullmatch(other_pattern(pattern, fixed_strings=False) or "", text)
 
 
-@pytest.mark.parametrize("pattern", ["ab", "foo.*bar", "a b", "x2", "", r"foo\.bar", "f(", "_", "-" * 9, "aB" * 9])
+@pytest.mark.parametrize(
+    "pattern", ["ab", "foo.*bar", "a b", "x2", "", r"foo\.bar", "f(", "_", "-" * 9, "aB" * 9, "aBcd" * 9, "a" * 65]
+)
 def test_pattern_that_is_clear_has_no_other(pattern: str) -> None:
     assert other_pattern(pattern, fixed_strings=False) is None
 
@@ -73,6 +76,12 @@ def test_zero_answer_names_a_pattern_that_has_matches(plant: Plant, output_mode:
     assert tools.grep_content_result(found["pattern"]).total_matches == 3
     assert not FOUND.search(tools.grep_content("getUserName", file_pattern="*.c"))
     assert not FOUND.search(tools.grep_content("setUserName"))
+
+
+def test_further_search_ends_in_its_time(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = sync.Workspace(plant({"a.py": "get_user_name\n"}))
+    monkeypatch.setattr(other_spellings, "SECONDS", 0)
+    assert not FOUND.search(tools.grep_content("getUserName"))
 
 
 def test_zero_answer_names_the_pattern_without_escapes_of_grep(plant: Plant) -> None:

@@ -274,3 +274,6 @@ def test_several_files_share_the_length_of_an_answer(plant: Plant) -> None:
         assert len(asked.structured(result)["blocks"]) == count
         assert result.truncated and "f1: Lines 1 to " in str(result)
     assert "f0: Lines" in asked.call("read_file", {"path": ["long", "f0"]})
+    missing = [f"{number}-{'x' * 200}/{'y' * 200}/{'z' * 200}" for number in range(32)]
+    text = asked.call("read_file", {"path": ["f0", *missing]})
+    assert len(text) <= 20_000 and "31-x" in text and text.endswith(")")  # an error quotes its path, and none is lost
