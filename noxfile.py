@@ -109,7 +109,7 @@ def windows(session: nox.Session) -> None:
 @nox.session
 def extras(session: nox.Session) -> None:
     """Run the tests that need optional packages: MCP, data frames, documents, fsspec, ast-grep and the index."""
-    extras = "bin,cli,documents,google,mcp,semantic,structure,usearch"
+    extras = "bin,cli,documents,fuzzy,google,mcp,semantic,structure,usearch"
     _install(session, "test", "examples", "filesystems", "structure", extras=extras)
     without = ["--ignore=tests/frameworks", "-m", "extra"]
     session.run("pytest", *FEWER, *without, *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
@@ -232,7 +232,7 @@ def release(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Run mypy and pyright, and check that the whole public interface is typed."""
-    _install(session, "typing", extras="bin,cli,documents,hosted,mcp,semantic,structure,usearch")
+    _install(session, "typing", extras="bin,cli,documents,fuzzy,hosted,mcp,semantic,structure,usearch")
     session.run("mypy")
     # On Windows, only ripwrap's own code can differ. These packages would take half of the time.
     config = pathlib.Path(session.create_tmp(), "windows.ini")

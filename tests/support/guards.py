@@ -1023,6 +1023,20 @@ GUARDS: tuple[Guard, ...] = (
         "    if False:",
         "test_frozen.py::test_worker_process_starts_no_worker_process",
     ),
+    Guard(
+        "names are compared with a missing one until the time limit",
+        "workspace/close_names.py",
+        "        if left() == 0:",
+        "        if False:",
+        "workspace/test_close_names.py::test_names_are_compared_until_the_time_limit_or_a_cancellation",
+    ),
+    Guard(
+        "a missing file downloads no rg",
+        "workspace/close_names.py",
+        ", install=False",
+        "",
+        "workspace/test_close_names.py::test_missing_file_is_an_error_without_rg_which_is_not_downloaded",
+    ),
     # -- Files of agents --
     Guard(
         "lines are added to no file outside of the project",

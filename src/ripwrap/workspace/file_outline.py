@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import accumulate
 
@@ -9,11 +10,14 @@ from ripwrap._code.outline import Section, levels_of, outline_rows
 from ripwrap._code.patterns.outline import PatternOutline
 from ripwrap._operations.expand import MAX_SOURCE_BYTES
 from ripwrap._text import in_seconds, plural
+from ripwrap.errors import RipwrapError
 from ripwrap.workspace.budget import shortened
+from ripwrap.workspace.close_names import ask_close_names
 from ripwrap.workspace.expansion import SourceFile, read_source_file
 from ripwrap.workspace.memory import MIN_CHARS, digest_of
 from ripwrap.workspace.read_file import ReadFileArguments, ReadFileResult, ReadLines, read_ranges
-from ripwrap.workspace.scope import Settings
+from ripwrap.workspace.sandbox import MissingPathError
+from ripwrap.workspace.scope import Settings, open_scope
 from ripwrap.workspace.several_files import read_several
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.tool import ToolCall
@@ -50,12 +54,26 @@ async def _read(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
         return await read_several(call, arguments)
     arguments = arguments.model_copy(update={"path": arguments.paths[0]})
     run, settings = call.run, call.settings
-    read = await read_ranges(call, arguments)
+    try:
+        read = await read_ranges(call, arguments)
+    except MissingPathError as error:
+        await _add_close_names(call, arguments.path, error)
+        raise
     lines = await run.call(partial(shortened, read.answer, read.count, settings.max_chars))
     too_long = lines.truncated and not arguments.chooses_lines
     if not (arguments.outline or (too_long and 0 < (read.total or 0) <= MAX_LINES)):
         return lines
     return await run.call(partial(_with_outline, settings, read, lines))
+
+
+async def _add_close_names(call: ToolCall, path: str, error: MissingPathError) -> None:
+    """Add a note to an error about a missing file: files of the whole workspace that have nearly its name."""
+    if error.near is not None:
+        return
+    with suppress(OSError, RipwrapError):  # the first error is more helpful
+        async with open_scope(call.run, call.settings, ".", hidden=False, ignored=False) as scope:
+            if close := await ask_close_names(call.run, scope, path):
+                error.add_note(close)
 
 
 def _with_outline(settings: Settings, read: ReadLines, without: ReadFileResult) -> ReadFileResult:

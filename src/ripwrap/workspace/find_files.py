@@ -1,8 +1,6 @@
 """Tool `find_files`: list files with rg, or directories with Python code, in pages that fit into `max_chars`."""
 
-import difflib
 import os
-import re
 import stat
 import time
 from collections.abc import Sequence
@@ -19,6 +17,7 @@ from ripwrap._text import as_utf8, nothing_found, plural
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.models import PathError
 from ripwrap.workspace.budget import shortened
+from ripwrap.workspace.close_names import ask_close_names, by_age
 from ripwrap.workspace.find_files_tool import EntryType, FindFilesArguments, FindFilesResult
 from ripwrap.workspace.literal_names import HasName, names_on_disk, resolve_names
 from ripwrap.workspace.memory import page_note
@@ -43,12 +42,6 @@ from ripwrap.workspace.unsearched import unsearched_notes
 
 EXPLAIN_SECONDS = 5.0
 """Time limit in seconds for finding out why no file was found."""
-
-NEAR_SECONDS = 1.0
-"""Time limit in seconds for listing the files among which a near name is looked for."""
-
-MAX_NEAR = 10_000
-"""Maximum number of these files."""
 
 MIN_FILE_CHARS = 2
 """Minimum number of characters that a file takes in an answer."""
@@ -99,7 +92,7 @@ async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindF
             found = replace(found, exact=found.exact and not late)
         # `rg --sortr=modified` is not used: before rg 14 it sorts only directories, and files with equal times come in
         # any order.
-        items = await run.call(partial(_by_age, location.cwd, found.paths)) if newest else found.paths
+        items = await run.call(partial(by_age, location.cwd, found.paths)) if newest else found.paths
         if settings.show_denied == "name":
             # With `newest`, denied files come last, because their age is not shown.
             items = [*items, *denied] if newest else sorted((*items, *denied), key=_path_order)
@@ -254,7 +247,8 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
             said = f"{nothing}. There would be {much} with {kinds} {nouns} included ({ways}), the first: {first}."
         elif not more.errors:
             said = f"{nothing}, not even hidden or ignored {nouns}."
-    said += await _near_name(run, scope, arguments.pattern, max(deadline - time.monotonic(), 0))
+    close = await ask_close_names(run, scope, arguments.pattern, deadline - time.monotonic())
+    said = " ".join(filter(None, (said, close)))
     if arguments.entry_type != "file":
         return said
     everything = wider(scope, UNSEEN, max(deadline - time.monotonic(), 0))
@@ -263,24 +257,6 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
         return said
     name = shown_start(scope.location.shown(directory))
     return f"{said} {name} is a directory: pass it as path to list its files, or entry_type=directory to find it."
-
-
-async def _near_name(run: Runner, scope: Scope, name: str, seconds: float) -> str:
-    """Return a sentence with the file whose name is nearest to one that was not found; empty for a glob."""
-    if re.search(r"[*?\[{,!]", name) or not seconds:
-        return ""
-    query = files_query(scope.location.cwd, scope.location.paths, scope.options)
-    seconds = min(seconds, NEAR_SECONDS)
-    collector = partial(ListingCollector[str], PathDecoder(), MAX_NEAR, allowed=scope.allowed)
-    listing = await run.collect(Step(query, collector, seconds))
-    near = await run.call(partial(_nearest, listing.items(), name))
-    return "" if near is None else f" Did you mean {shown_start(scope.location.shown(near))}?"
-
-
-def _nearest(paths: Sequence[str], name: str) -> str | None:
-    names = {os.path.basename(path).casefold(): path for path in reversed(paths)}
-    close = difflib.get_close_matches(os.path.basename(name).casefold(), names, n=1, cutoff=0.8)
-    return names[close[0]] if close else None
 
 
 async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | None:
@@ -305,18 +281,3 @@ def _top_directory(location: RootLocation, name: str) -> str | None:
             if stat.S_ISDIR(os.lstat(os.path.join(location.cwd, path, name)).st_mode):
                 return os.path.normpath(os.path.join(path, name))
     return None
-
-
-def _by_age(cwd: str, paths: Sequence[str]) -> list[str]:
-    """Sort paths by the time of their last change, the newest first; paths with equal times keep their order.
-
-    A path that does not exist any more comes last.
-    """
-
-    def negative_mtime(path: str) -> float:
-        try:
-            return -os.lstat(os.path.join(cwd, path)).st_mtime
-        except OSError:
-            return 0.0
-
-    return sorted(paths, key=negative_mtime)

@@ -85,6 +85,18 @@ class RootLocation:
         return os.curdir if self.several else self.shown(self.paths[0])
 
 
+class MissingPathError(FileNotFoundError):
+    """Error for a path that does not exist.
+
+    Attributes:
+        near: Path in the same directory that has nearly the name; `None` if there is none.
+    """
+
+    def __init__(self, said: str, near: str | None = None) -> None:
+        super().__init__(said)
+        self.near: str | None = near
+
+
 class Sandbox:
     """Directories that the tools may use.
 
@@ -228,8 +240,9 @@ class Sandbox:
             )
         near = next(filter(None, (self._near(root, relative) for root, relative in candidates)), None)
         meant = "" if near is None else f"did you mean {shown_path(near)}? "
-        raise FileNotFoundError(
-            f"{shown_path(path)} does not exist in {', '.join(map(shown_path, self.roots))}; {meant}ls lists the files"
+        raise MissingPathError(
+            f"{shown_path(path)} does not exist in {', '.join(map(shown_path, self.roots))}; {meant}ls lists the files",
+            near,
         )
 
     def _near(self, root: str, relative: str) -> str | None:

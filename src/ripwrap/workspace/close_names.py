@@ -1,0 +1,160 @@
+"""Find the files whose names are close to a name that no file has, such as `user_controller.py` for `usrctl`.
+
+With the extra `fuzzy`, rapidfuzz compares the names. Without it, `difflib` compares fewer names, and does not find
+shortened names.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from ripwrap._concurrency import CANCELLED, countdown
+from ripwrap._ripgrep.command import files_query
+from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap.workspace.results import shown_start
+from ripwrap.workspace.sandbox import MAX_NAME_BYTES
+from ripwrap.workspace.scope import Scope
+
+SECONDS = 1.0
+"""Time limit in seconds for listing the files, and also for comparing their names."""
+
+MAX_FILES = 100_000
+"""Maximum number of files whose names are compared: the first in path order."""
+
+MIN_SCORE = 0.8
+"""Similarity of names, from 0 to 1, below which a name is not close."""
+
+_MAX_BEHIND = 0.1
+"""Difference to the similarity of the closest name from which a name is not proposed beside it."""
+_MAX_PROPOSED = 5
+_MAX_SORTED = 1_000
+"""Maximum number of files of which the time of the last change is read."""
+_MIN_SHORT = 3
+"""Minimum length of a name that may be short for another one; fewer letters are in too many names."""
+
+Compare: TypeAlias = Callable[[str, Sequence[str]], Sequence[tuple[str, float]]]
+"""Function that takes a name and other names, and returns those that are close, with their similarities."""
+
+
+async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float = SECONDS) -> str:
+    """Return a question such as `Did you mean a.py or b.py?`; empty for a glob, and if no name is close.
+
+    Among equally close names, files with the given suffix come first, then files in the given directories, then the
+    files that changed last.
+
+    Args:
+        run: Runner of rg. If there is no rg, it is not downloaded.
+        scope: Scope of the call; hidden, ignored and denied files are not proposed unless the scope includes them.
+        name: Name or path of a file that does not exist.
+        seconds: Time limit in seconds, at most `SECONDS` for each of the two steps.
+    """
+    if re.search(r"[*?\[{,!]", name) or len(os.path.basename(name)) > MAX_NAME_BYTES or seconds <= 0:
+        return ""
+    compare, most, together = _library()
+    seconds = min(seconds, SECONDS)
+    query = files_query(scope.location.cwd, scope.location.paths, scope.options)
+    collector = partial(ListingCollector[str], PathDecoder(), most, allowed=scope.allowed)
+    listing = await run.collect(Step(query, collector, seconds, install=False))
+    paths = await run.call(lambda: _closest(scope.location.cwd, listing.items(), name, compare, together, seconds))
+    *others, last = [shown_start(scope.location.shown(path)) for path in paths] or [""]
+    return f"Did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if last else ""
+
+
+def by_age(cwd: str, paths: Sequence[str]) -> list[str]:
+    """Sort paths by the time of their last change, the newest first; paths with equal times keep their order.
+
+    A path that does not exist any more comes last.
+    """
+
+    def negative_mtime(path: str) -> float:
+        try:
+            return -os.lstat(os.path.join(cwd, path)).st_mtime
+        except OSError:
+            return 0.0
+
+    return sorted(paths, key=negative_mtime)
+
+
+def _library() -> tuple[Compare, int, int]:
+    """Return the function that compares names, the maximum number of files, and how many are compared together."""
+    try:
+        from rapidfuzz import process  # late: an optional package
+        from rapidfuzz.distance import JaroWinkler, LCSseq
+    except ImportError:
+        return _similar, MAX_FILES // 10, 20
+
+    def compare(name: str, names: Sequence[str]) -> Sequence[tuple[str, float]]:
+        """Return the names that have nearly all characters of a name, in its order."""
+        if len(name) < _MIN_SHORT:
+            return _similar(name, names)
+        least = len(name) - max(len(name) // 5, len(name) > _MIN_SHORT)
+        having = process.extract(name, names, scorer=LCSseq.similarity, score_cutoff=least, limit=None)
+        similar = JaroWinkler.similarity  # it prefers names that begin alike
+        found = process.extract(name, [one for one, *_ in having], scorer=similar, score_cutoff=MIN_SCORE, limit=None)
+        return [(one, score) for one, score, _ in found]
+
+    return compare, MAX_FILES, 1_000
+
+
+def _similar(name: str, names: Sequence[str]) -> Sequence[tuple[str, float]]:
+    """Return the names that are similar, compared by `difflib`."""
+    close = difflib.get_close_matches(name, names, n=len(names), cutoff=MIN_SCORE)
+    return [(one, difflib.SequenceMatcher(None, one, name).ratio()) for one in close]
+
+
+def _closest(
+    cwd: str, paths: Sequence[str], name: str, compare: Compare, together: int, seconds: float
+) -> Sequence[str]:
+    """Return the paths with the closest names, the closest first; blocking.
+
+    Args:
+        cwd: Directory that the paths are relative to.
+        paths: Paths to choose from.
+        name: Name or path that does not exist.
+        compare: Function that compares names.
+        together: Number of paths that are compared together; between two times, the time limit is checked.
+        seconds: Time limit; paths that were not compared in time are left out.
+    """
+    left = countdown(seconds)
+    wanted = _stem(name.rstrip("/"))
+    by_stem: dict[str, list[str]] = {}
+    scores: dict[str, float] = {}
+    for start in range(0, len(paths), together):
+        CANCELLED.get().check()
+        if left() == 0:
+            break
+        new: list[str] = []
+        for path in paths[start : start + together]:
+            if (stem := _stem(path)) not in by_stem:
+                new.append(stem)
+            by_stem.setdefault(stem, []).append(path)
+        scores.update(compare(wanted, new))
+    best = max(scores.values(), default=0.0)
+    near = sorted((stem for stem, score in scores.items() if score > best - _MAX_BEHIND), key=lambda one: -scores[one])
+    found = [path for stem in near for path in by_stem[stem]][:_MAX_SORTED]
+    *folders, last = name.rstrip("/").replace(os.sep, "/").split("/")
+    suffix = os.path.splitext(last)[1].casefold()
+
+    def order(path: str) -> tuple[float, bool, int]:
+        other = bool(suffix) and os.path.splitext(path)[1].casefold() != suffix
+        return -round(scores[_stem(path)], 2), other, -_shared(path, folders)
+
+    return sorted(by_age(cwd, found), key=order)[:_MAX_PROPOSED]
+
+
+def _stem(path: str) -> str:
+    """Return the name of a path as names are compared: without suffix, case and separators of words."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    return name.casefold().replace("_", "").replace("-", "").replace(" ", "")
+
+
+def _shared(path: str, folders: Sequence[str]) -> int:
+    """Return the number of directories above a file that have the given names, from the file upwards."""
+    above = path.split(os.sep)[-2::-1]
+    pairs = zip(above, reversed(folders), strict=False)
+    return next((count for count, (one, other) in enumerate(pairs) if one != other), min(len(above), len(folders)))
