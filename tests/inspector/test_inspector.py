@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
+from ripwrap.workspace.results import MAX_CHARS
 from support.mcp_server import RIPWRAP_MCP, serve_http, stuck_rg
 from support.waiting import until_blocking
 
@@ -64,13 +65,26 @@ def text_of(result: Any) -> str:
 
 def test_inspector_lists_and_calls_tools(ask: Ask) -> None:
     tools = {tool["name"]: tool for tool in ask("tools/list")["tools"]}
-    assert len(tools) == 9 and all(tool["inputSchema"]["type"] == "object" for tool in tools.values())
+    assert len(tools) == 10 and all(tool["inputSchema"]["type"] == "object" for tool in tools.values())
     found = ask("tools/call", "--tool-name", "grep_content", "--tool-arg", "pattern=TODO", "context_lines=0")
     assert "(2 matches in 2 files.)" in text_of(found)
     assert "structuredContent" not in found
     assert "1 new" not in text_of(ask("tools/call", "--tool-name", "index_status"))
     wrong = ask("tools/call", "--tool-name", "ls", "--tool-arg", "path=..")
     assert wrong["isError"] and text_of(wrong).startswith("Error: .. is outside of the allowed directories")
+
+
+def test_inspector_gets_text_and_structured_content_within_the_limit_if_it_is_asked_for(
+    inspector: list[str], plant: Plant
+) -> None:
+    root = plant({"many.py": "x = 1  # TODO\n" * 5_000})
+    server = [*RIPWRAP_MCP, "--root", str(root), "--structured"]
+    call = ["--method", "tools/call", "--tool-name", "grep_content", "--tool-arg", "pattern=TODO", "max_matches=5000"]
+    done = subprocess.run([*inspector, *server, *call], capture_output=True, text=True, timeout=60, check=True)
+    found = json.loads(done.stdout)
+    assert "of 5000 matches." in text_of(found) and 1_000 < len(text_of(found)) <= MAX_CHARS
+    assert found["structuredContent"]["total_matches"] == 5_000
+    assert 1_000 < len(json.dumps(found["structuredContent"])) <= MAX_CHARS
 
 
 def test_inspector_gets_prompts(ask: Ask) -> None:
