@@ -32,6 +32,7 @@ EXPECTED = {
         29:30-43 Shop.Inner.Shop.Find
         45-46 Shop.Inner.Shop.Add
         48-48 Shop.Inner.Shop.Colour
+        50-50 Shop.Inner.Shop.Point
     """,
     "Shop.java": """
         5:10-72 Shop
@@ -39,6 +40,7 @@ EXPECTED = {
         24:26-47 Shop.add
         39:40-44 Shop.add.run
         49-49 Shop.size
+        51-51 Shop.none
         53-56 Shop.Inner
         54-55 Shop.Inner.go
         58-65 Shop.Colour
@@ -156,6 +158,7 @@ EXPECTED = {
         5:7-33 Shop
         11-15 Shop.__construct
         17:20-30 Shop.add
+        32-32 Shop.none
         35-37 Things
         36-36 Things.go
         39-41 last
@@ -202,6 +205,7 @@ EXPECTED = {
         23:25-37 Shop.new
         39-39 Shop.short
         42-47 Sell
+        43-43 Sell.sell
         44-46 Sell.twice
         49-51 square
         53-59 tests
@@ -239,6 +243,7 @@ EXPECTED = {
         42-46 Shop
         43-45 Shop.subscript
         48-50 Sells
+        49-49 Sells.sell
         52-55 Colour
         54-54 Colour.Deep
         57-61 Body
@@ -248,6 +253,20 @@ EXPECTED = {
         3:4-12 package
         14-15 package.metadata."a.b"
         17-18 bin
+    """,
+    "shop.ts": """
+        4-6 Price
+        8-11 Item
+        13-15 Colour
+        17-40 Shop
+        20-20 Shop.constructor
+        22-24 Shop.size
+        26-29 Shop.add
+        31-35 Shop.of
+        42-46 Tools
+        43-45 Tools.twice
+        48-50 load
+        52-54 main
     """,
     "shop.tsx": """
         3-6 Item
@@ -581,3 +600,27 @@ def test_nearby_outline_gives_the_same_answers_in_any_order_of_questions() -> No
     assert [shared.enclosing(line) for line in every] == expected
     shared = NearbyOutline("shop.py", lines)
     assert [shared.enclosing(line) for line in reversed(every)] == expected[::-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "names"),
+    [
+        ("a.java", "class A {\n static {\n  assert a();\n  B.c();\n }\n @D(e = 1) int f;\n G h = i();\n}\n", ["A"]),
+        ("a.java", "interface A {\n @B(c = 1)\n List<D> e(int f) throws G;\n}\n", ["A", "A.e"]),
+        ("a.java", "enum A {\n B(1), C(2);\n int d() { return e(); }\n}\n", ["A", "A.d"]),
+        ("a.cs", "class A {\n B c;\n [D(1)] int e = f();\n}\n", ["A"]),
+        ("a.cs", "interface A {\n Task<B?> C(int d);\n}\ndelegate void E(int f);\n", ["A", "A.C", "E"]),
+        ("a.php", "<?php\nuse function A\\b;\n$c = function () { return d(); };\ne(1);\n", []),
+        (
+            "a.rs",
+            "use a::b;\nstruct C(u8);\nimpl D for C {\n type E = u8;\n}\nstatic F: fn(u8) = g;\n",
+            ["C", "C", "C.E"],
+        ),
+        ("a.swift", "protocol A {\n func b()\n func c(\n  d: E\n ) -> F\n}\nlet g = h()\n", ["A", "A.b", "A.c"]),
+        ("a.go", "type A int\ntype B = C\nvar d = e()\n", ["A", "B"]),
+        ("a.ts", "type A = string;\ntype B = { c: D };\nconst type = 1;\n", ["A", "B"]),
+    ],
+)
+def test_signatures_without_a_body_are_sections_and_statements_are_not(name: str, text: str, names: list[str]) -> None:
+    """Issue 39, 4: tree-sitter names the methods of interfaces and traits."""
+    assert [one.name for one in PatternOutline(name, text.split("\n")).sections()] == names

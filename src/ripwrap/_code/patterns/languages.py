@@ -161,16 +161,21 @@ _C_TYPE = (
 )
 _C_UNNAMED = Kind.TYPE, _re(r"^\s*typedef\s+(?:struct|union|enum)\s*()$")
 _JS_FUNCTION = r"(?:=>\s*$|\bfunction\b[\s*\w$]*\(\)[^=,(]*$)"
+_JS_TYPE = Kind.TYPE, _re(r"^\s*(?:export\s+)?(?:declare\s+)?type\s+([\w$]+)[^=]*=")
 _JS_DEFINITIONS: DefinitionPatterns = (
     _function(r"^[^=]*?\bfunction\b[\s*]*([\w$]+)\s*(?:\(\)|<)"),
     (Kind.TYPE, _re(r"(?:^|[\s=])(?:class|interface|enum|namespace|module)\s+(?!extends\b|implements\b)([\w$.]+)")),
-    (Kind.TYPE, _re(r"^\s*(?:export\s+)?(?:declare\s+)?type\s+([\w$]+)[^=]*=\s*$")),
+    _JS_TYPE,
     _function(r"^\s*(?:export\s+)?(?:const|let|var)\s+([\w$]+).*" + _JS_FUNCTION),
     _function(r"(?:^|,)[\w\s]*?(?<![\w$.#])([\w$.#]+)[?!]?\s*[:=][^,]*" + _JS_FUNCTION),
     _function(r"(?:^|[,)])[\w\s*]*?(?<![\w$#])" + _NO_CALL + r"([\w$#]+)\??\s*\(\)\s*(?::[^,=(]*)?$"),
     _function(r"^\s*export\s+(default)\s+(?:async\s+)?(?:function|class)\b"),
 )
 _C_TYPES = (*_C_FUNCTIONS, _C_TYPE, _C_UNNAMED)
+_SIGNATURE = _function(
+    r"^(?=[^=]*$)(?!\s*(?:return|throw|new|else|do|case|assert|yield|await|goto)\b).*[\w>\]?]\s+(\w+)\s*\(\)"
+)
+"""Pattern for a method without a body in an interface or abstract class, as in `int size()`; calls have no type."""
 
 _JAVASCRIPT = Braced(
     _re(r"(?P<cut>//)|" + _BLOCK + r"(?P<long>`)|(?P<short>[\"'])|(?P<regex>/)"),
@@ -180,6 +185,7 @@ _JAVASCRIPT = Braced(
             r"^\s*(?:export\s+)?(?:const|let|var)\s+([\w$]+)\s*(?::[^=]*)?=\s*(?:async\s+)?"
             r"(?:\(\)|[\w$]+)\s*(?::[^=]*)?=>"
         ),
+        _JS_TYPE,
     ),
     newlines=True,
 )
@@ -217,6 +223,8 @@ _LANGUAGES: dict[str, Language] = {
         short=(
             _function(r"^[^=()]*?(?<![\w.@])(\w+)\s*\(\)[^=()]*=>"),
             _function(r"^[\w\s.?\[\]]*[\w>\]?]\s+(\w+)\s*=>"),
+            (Kind.TYPE, _re(r"^[^=()]*\brecord\s+(?:struct\s+|class\s+)?(\w+)\s*\(\)")),
+            _SIGNATURE,
         ),
         nested=False,
     ),
@@ -227,12 +235,14 @@ _LANGUAGES: dict[str, Language] = {
             (Kind.TYPE, _re(r"^\s*(?:type\s+)?(?!map\b)(\w+)\s*(?:\[\])?\s*(?:struct|interface)\s*$")),
             _function(r"^\s*(?:var\s+)?(\w+)\s*:?=\s*func\s*\(\)"),
         ),
+        short=((Kind.TYPE, _re(r"^\s*type\s+(\w+)")),),
         newlines=True,
         receiver=_re(r"func \((?:\w+ )?\*?(\w+)"),
     ),
     "java": Braced(
         _re(_SLASHES + _CHAR + r'(?P<long>""")|(?P<short>")'),
         (_type("class|interface|enum|record"), *_C_FUNCTIONS),
+        short=(_SIGNATURE,),
         nested=False,
     ),
     "javascript": _JAVASCRIPT,
@@ -257,6 +267,7 @@ _LANGUAGES: dict[str, Language] = {
             (Kind.TYPE, _re(r"^[^=]*?(?<![\w$:>])(?:class|interface|trait|enum)\s+(?!extends\b)(\w+)")),
             (Kind.NAMESPACE, _re(r"^[^=]*?\bnamespace\s+([\w\\]+)\s*$")),
         ),
+        short=(_function(r"^(?!\s*use\b)[^=]*?\bfunction\s+&?\s*(\w+)\s*\(\)"),),
     ),
     "rust": Braced(
         _re(_SLASHES + r'(?P<bare>\bb?r#*")|' + _CHAR + r'(?P<long>")'),
@@ -267,6 +278,11 @@ _LANGUAGES: dict[str, Language] = {
             (Kind.TYPE, _re(r"^[\s#\[\]]*(?:unsafe\s+)?impl\b(?:[^={]*?\sfor\s)?[\s&!]*(?:(?:dyn|mut)\s+)?([\w:]+)")),
             _function(r"\bmacro_rules!\s*(\w+)"),
         ),
+        short=(
+            _function(r"^[^=]*?\bfn\s+(\w+)"),
+            (Kind.TYPE, _re(r"^[^=]*?\b(?:struct|union)\s+(\w+)")),
+            (Kind.TYPE, _re(r"^\s*(?:pub\b\s*(?:\(\))?\s*)?type\s+(\w+)")),
+        ),
     ),
     "swift": Braced(
         _re(_SLASHES + r'(?P<long>""")|(?P<short>")'),
@@ -276,6 +292,7 @@ _LANGUAGES: dict[str, Language] = {
             _function(r"\b(init|deinit|subscript)\b[?!]?\s*(?:\(\)|$)"),
             _function(r"\bvar\s+(\w+)\s*:[^=:]*$"),
         ),
+        short=(_function(r"^[^=]*?\bfunc\s+(\w+)"),),
         newlines=True,
     ),
     "bash": Indented(
