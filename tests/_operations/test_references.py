@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -302,6 +303,13 @@ def test_places_are_searched_like_files(plant: Plant) -> None:
     assert [(one.path, one.kind) for one in (*items.definitions, *items.uses)] == [
         ("x.py", "definition"),
         ("y.py", "call"),
+    ]
+    with zipfile.ZipFile(root / "c.zip", "w") as archive:
+        archive.writestr("c.py", "def old(): ...\n")
+    inside = sync.references("old", cwd=root, inside="zip")
+    assert [(one.path, one.kind) for one in (*inside.definitions, *inside.uses)] == [
+        ("c.zip!/c.py", "definition"),
+        ("b.py", "import"),
     ]
     with overlay({str(root / "a.py"): "def unsaved(): ...\n"}):
         assert len(sync.references("unsaved", cwd=root).definitions) == 1
