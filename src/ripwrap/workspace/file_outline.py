@@ -70,7 +70,7 @@ async def _add_close_names(call: ToolCall, path: str, error: MissingPathError) -
     """Add a note to an error about a missing file: files of the whole workspace that have nearly its name."""
     if error.near is not None:
         return
-    with suppress(OSError, RipwrapError):  # the first error is more helpful
+    with suppress(OSError, RipwrapError, ValueError):  # the first error is more helpful
         async with open_scope(call.run, call.settings, ".", hidden=False, ignored=False) as scope:
             if close := await ask_close_names(call.run, scope, path):
                 error.add_note(close)
