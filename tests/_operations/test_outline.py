@@ -107,11 +107,10 @@ LATE_ENDS = {".md", ".pl", ".scala", ".toml", ".yaml"}
 
 def tree_names(name: str, text: str) -> dict[str, int]:
     """Return the last lines of the definitions in a syntax tree, by the last part of the name and the first line."""
-    from semble_grammars import get_language
     from tree_sitter import Parser
 
     from ripwrap._code.languages import language_name
-    from ripwrap._code.treesitter.parser import parse_outline
+    from ripwrap._code.treesitter.parser import load_grammars, parse_outline
 
     tree = parse_outline(name, text)
     if tree is not None:
@@ -119,7 +118,7 @@ def tree_names(name: str, text: str) -> dict[str, int]:
         return {f"{one.name.split('.')[-1]} {one.line}": one.end_line for one in sections if one and one.name}
     language = language_name(name, text) or ""
     found: dict[str, int] = {}
-    left = [Parser(get_language(language)).parse(text.encode()).root_node]
+    left = [Parser(load_grammars().get_language(language)).parse(text.encode()).root_node]
     while left:
         node = left.pop()
         named = node.child_by_field_name("name")
