@@ -41,7 +41,7 @@ Compare: TypeAlias = Callable[[str, Sequence[str]], Sequence[tuple[str, float]]]
 """Function that takes a name and other names, and returns those that are close, with their similarities."""
 
 
-async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float = SECONDS) -> str:
+async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float = 2 * SECONDS) -> str:
     """Return a question such as `Did you mean a.py or b.py?`; empty for a glob, and if no name is close.
 
     Among equally close names, files with the given suffix come first, then files in the given directories, then the
@@ -51,15 +51,16 @@ async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float =
         run: Runner of rg. If there is no rg, it is not downloaded.
         scope: Scope of the call; hidden, ignored and denied files are not proposed unless the scope includes them.
         name: Name or path of a file that does not exist.
-        seconds: Time limit in seconds, at most `SECONDS` for each of the two steps.
+        seconds: Time limit in seconds; each of the two steps also takes at most `SECONDS`.
     """
     if re.search(r"[*?\[{,!]", name) or len(os.path.basename(name)) > MAX_NAME_BYTES or seconds <= 0:
         return ""
     compare, most, together = _library()
-    seconds = min(seconds, SECONDS)
+    left = countdown(seconds)
     query = files_query(scope.location.cwd, scope.location.paths, scope.options)
     collector = partial(ListingCollector[str], PathDecoder(), most, allowed=scope.allowed)
-    listing = await run.collect(Step(query, collector, seconds, install=False))
+    listing = await run.collect(Step(query, collector, min(seconds, SECONDS), install=False))
+    seconds = min(left() or 0, SECONDS)
     paths = await run.call(lambda: _closest(scope.location.cwd, listing.items(), name, compare, together, seconds))
     *others, last = [shown_start(scope.location.shown(path)) for path in paths] or [""]
     return f"Did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if last else ""
