@@ -70,7 +70,13 @@ def test_nothing_is_proposed_for_a_name_that_is_not_close_or_is_a_glob(plant: Pl
 
 
 @pytest.mark.parametrize(
-    ("name", "close"), [("gone/Main.py", "src/main.py"), ("user_controler", "src/user_controller.py"), ("usrctl", None)]
+    ("name", "close"),
+    [
+        ("gone/Main.py", "src/main.py"),
+        ("mian.py", "src/main.py"),
+        ("user_controler", "src/user_controller.py"),
+        ("usrctl", None),
+    ],
 )
 def test_without_rapidfuzz_typing_errors_and_directories_are_corrected(
     plant: Plant, no_fuzzy: None, name: str, close: str | None

@@ -29,6 +29,9 @@ MAX_FILES = 100_000
 MIN_SCORE = 0.8
 """Similarity of names, from 0 to 1, below which a name is not close."""
 
+_MIN_RATIO = 0.75
+"""The same for `difflib`, in which `mian` and `main` have three of four letters in common."""
+
 _MAX_BEHIND = 0.1
 """Difference to the similarity of the closest name from which a name is not proposed beside it."""
 _MAX_PROPOSED = 5
@@ -104,7 +107,7 @@ def _library() -> tuple[Compare, int, int]:
 
 def _similar(name: str, names: Sequence[str]) -> Sequence[tuple[str, float]]:
     """Return the names that are similar, compared by `difflib`."""
-    close = difflib.get_close_matches(name, names, n=len(names), cutoff=MIN_SCORE)
+    close = difflib.get_close_matches(name, names, n=len(names), cutoff=_MIN_RATIO)
     return [(one, difflib.SequenceMatcher(None, one, name).ratio()) for one in close]
 
 
