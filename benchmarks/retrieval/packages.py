@@ -27,7 +27,6 @@ SDISTS = {
     "boltons": "boltons==26.2.0",
     "celery": "celery==5.7.0",
     "jinja2": "jinja2==3.1.6",
-    "lark": "lark==1.3.1",
     "mako": "mako==1.4.3",
     "marshmallow": "marshmallow==4.4.0",
     "networkx": "networkx==3.7",

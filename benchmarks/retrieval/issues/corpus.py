@@ -29,17 +29,11 @@ TESTS: Mapping[str, tuple[str, str]] = {
     "beautifulsoup4": ("bs4/tests", "."),
     "boltons": ("tests", "."),
     "jinja2": ("tests", "src"),
-    "lark": ("tests", "."),
     "mako": ("test", "."),
     "marshmallow": ("tests", "src"),
-    "networkx": ("networkx", "."),
-    "prompt_toolkit": ("tests", "src"),
     "pyparsing": ("tests", "."),
-    "pyramid": ("tests", "src"),
     "sqlglot": ("tests", "."),
     "starlette": ("tests", "."),
-    "tornado": ("tornado/test", "."),
-    "urllib3": ("test", "src"),
     "werkzeug": ("tests --ignore=tests/test_serving.py", "src"),
 }
 """Arguments of pytest, and folder for `PYTHONPATH`, in each source distribution."""
@@ -141,17 +135,26 @@ def find_test(module: ast.Module, names: list[str]) -> ast.FunctionDef | ast.Asy
     return None
 
 
-def _write(package: str, recipes: list[dict[str, Any]], folder: Path) -> None:
-    """Run the tests, and write the texts and a copy of the package without these tests into `folder / "written"`."""
-    root = folder / package
+def replay(package: str, recipes: list[dict[str, Any]], folder: Path) -> list[tuple[dict[str, Any], Failure]]:
+    """Run the tests of recipes in a copy of the package in a folder, and return those that fail, with the failures.
+
+    Raises:
+        UnavailableError: The package cannot be downloaded, or its tests do not run.
+    """
+    root, names = folder / package, folder / "recipes.json"
     shutil.copytree(sdist(package), root)
-    names = folder / "recipes.json"
     names.write_text(json.dumps(recipes))
     files = sorted({recipe["test"].split("::")[0] for recipe in recipes})
-    found = run_tests(package, root, files, {"RIPWRAP_RECIPES": str(names)})
+    return list(failures_of(package, root, run_tests(package, root, files, {"RIPWRAP_RECIPES": str(names)})))
+
+
+def _write(package: str, recipes: list[dict[str, Any]], folder: Path) -> None:
+    """Run the tests, and write the texts and a copy of the package without these tests into `folder / "written"`."""
+    failures = replay(package, recipes, folder)
+    root = folder / package
     texts: list[dict[str, Any]] = []
     tests: dict[str, list[ast.stmt]] = defaultdict(list)
-    for recipe, failure in failures_of(package, root, found):
+    for recipe, failure in failures:
         module = ast.parse((root / recipe["path"]).read_text("utf-8"))
         function = find_function(module, recipe["name"].rpartition(".")[2], recipe["line"])
         assert function is not None

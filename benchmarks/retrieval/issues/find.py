@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from retrieval.issues.corpus import RECIPES, TESTS, failures_of, run_tests
+from retrieval.issues.corpus import RECIPES, TESTS, failures_of, replay, run_tests
 from retrieval.packages import UnavailableError, sdist
 
 OF_PACKAGE = 12
@@ -21,30 +21,38 @@ _SPARE = 4
 _KEYS = ("path", "name", "line", "node", "test")
 
 
+def find(package: str) -> list[dict[str, object]]:
+    """Return recipes for a package, whose tests fail again when they run alone.
+
+    Raises:
+        UnavailableError: The package cannot be downloaded, or its tests do not run.
+    """
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as second:
+        root = Path(folder, package)
+        shutil.copytree(sdist(package), root)
+        found = run_tests(package, root, TESTS[package][0].split(), {"RIPWRAP_FIND": str(OF_PACKAGE + _SPARE)})
+        recipes = [{key: recipe[key] for key in _KEYS} for recipe, _ in failures_of(package, root, found)]
+        failing = replay(package, recipes, Path(second))
+    chosen: list[dict[str, object]] = []
+    for in_traceback in (True, False):
+        of_kind = [recipe for recipe, failure in failing if failure.in_traceback == in_traceback]
+        chosen += [{key: recipe[key] for key in _KEYS} for recipe in of_kind[: OF_PACKAGE // 2]]
+    return chosen
+
+
 def main() -> None:
     """Find recipes for some packages, by default for all, and write them."""
     recipes = json.loads(RECIPES.read_text()) if RECIPES.exists() else {}
     for package in sys.argv[1:] or TESTS:
-        with tempfile.TemporaryDirectory() as folder:
-            root = Path(folder, package)
-            shutil.copytree(sdist(package), root)
-            try:
-                found = run_tests(package, root, TESTS[package][0].split(), {"RIPWRAP_FIND": str(OF_PACKAGE + _SPARE)})
-            except UnavailableError as error:
-                print(f"SKIPPED: {package}: {error}", file=sys.stderr)
-                continue
-            chosen: dict[bool, list[dict[str, object]]] = {True: [], False: []}
-            for recipe, failure in failures_of(package, root, found):
-                chosen[failure.in_traceback].append({key: recipe[key] for key in _KEYS})
-        half = OF_PACKAGE // 2
-        recipes[package] = sorted(
-            (*chosen[True][:half], *chosen[False][:half]), key=lambda one: (one["path"], one["line"])
-        )
-        rows = (
-            f"  {json.dumps(package)}: [\n    " + ",\n    ".join(map(json.dumps, of)) + "\n  ]"
-            for package, of in sorted(recipes.items())
-        )
-        RECIPES.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+        try:
+            recipes[package] = find(package)
+        except UnavailableError as error:
+            print(f"SKIPPED: {package}: {error}", file=sys.stderr)
+    rows = (
+        f"  {json.dumps(package)}: [\n    " + ",\n    ".join(map(json.dumps, of_package)) + "\n  ]"
+        for package, of_package in sorted(recipes.items())
+    )
+    RECIPES.write_text("{\n" + ",\n".join(rows) + "\n}\n")
 
 
 if __name__ == "__main__":
