@@ -1,6 +1,7 @@
 """Corpora of issues: texts about functions that were broken, and the files and lines of these functions."""
 
 import ast
+import hashlib
 import json
 import os
 import shutil
@@ -50,7 +51,7 @@ def issues() -> Iterator[Corpus]:
         UnavailableError: A package cannot be downloaded, or its tests do not run.
     """
     for package, recipes in json.loads(RECIPES.read_text()).items():
-        stored = CACHE / f"{ISSUES}-{SDISTS[package].replace('==', '-')}"
+        stored = CACHE / f"{ISSUES}-{SDISTS[package].replace('==', '-')}-{_version(recipes)}"
         if not stored.exists():
             with tempfile.TemporaryDirectory(dir=CACHE) as folder:
                 _write(package, recipes, Path(folder))
@@ -60,6 +61,12 @@ def issues() -> Iterator[Corpus]:
             Query(one["text"], (one["path"],), one["category"], {one["path"]: tuple(one["lines"])}) for one in texts
         )
         yield Corpus(f"{ISSUES}/{package}", stored / "tree", queries, ISSUES)
+
+
+def _version(recipes: list[dict[str, Any]]) -> str:
+    """Return a digest of what the texts are made from, besides the package."""
+    made_by = (Path(__file__).with_name(f"{name}.py").read_text() for name in ("broken", "text"))
+    return hashlib.sha256("".join([json.dumps(recipes), *made_by]).encode()).hexdigest()[:8]
 
 
 def run_tests(package: str, root: Path, tests: Sequence[str], environment: Mapping[str, str]) -> list[dict[str, Any]]:
