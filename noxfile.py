@@ -267,8 +267,11 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(python=BENCHMARK_PYTHON)
 def retrieval(session: nox.Session) -> None:
-    """Measure quality and speed of ranked search for `docs/retrieval.md`; `-- DIR` names the annotated queries."""
-    _install(session, extras="bin,cli,semantic")
+    """Measure quality and speed of ranked search for `docs/retrieval.md`; `-- DIR` names the annotated queries.
+
+    `-- DIR --sets needles issues --queries 8 --methods index-free index` is a quick look at some sets of queries.
+    """
+    _install(session, "retrieval", extras="bin,cli,semantic")
     session.install("pip")
     arguments = session.posargs or [ANNOTATIONS, "--page=docs/retrieval.md"]
     session.run("python", "benchmarks/retrieval/run.py", *arguments)

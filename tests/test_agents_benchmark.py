@@ -30,7 +30,8 @@ from retrieval.agents.questions import (
     with_lines,
 )
 from retrieval.agents.run import coverage_table, measure_folder, report, token_table
-from retrieval.queries import Corpus, Query, UnavailableError, find_definition
+from retrieval.packages import UnavailableError
+from retrieval.queries import Corpus, Query, find_definition
 from ripwrap.sync import Workspace
 from support.paths import native
 

@@ -29,6 +29,8 @@ class Score:
         recall: Share of the relevant files in the first 2,000 tokens.
         lines: Share of the relevant lines in the first 2,000 tokens; `None` if the annotation has no lines.
         timing: Timing of the query.
+        place: Rank of the first result that has the first relevant line of a file, such as the line of a `def`; 0 if no
+            result has it, `None` if the annotation has no lines.
     """
 
     ndcg: float
@@ -37,6 +39,7 @@ class Score:
     recall: float
     lines: float | None
     timing: Timing
+    place: int | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,14 @@ def score(results: Sequence[Result], query: Query, timing: Timing) -> Score:
         recall=len({result.path for result in first} & set(query.answers)) / len(query.answers),
         lines=_recall_of_lines(first, query.lines) if query.lines else None,
         timing=timing,
+        place=_place_of_lines(results, query.lines) if query.lines else None,
     )
+
+
+def _place_of_lines(results: Sequence[Result], relevant: Mapping[str, tuple[int, int]]) -> int:
+    begins = {(path, first) for path, (first, _) in relevant.items()}
+    has = (any(path == result.path and line in result.lines for path, line in begins) for result in results)
+    return next((rank for rank, found in enumerate(has, 1) if found), 0)
 
 
 def _first_tokens(results: Iterable[Result]) -> Iterator[Result]:
@@ -108,9 +118,14 @@ def _recall_of_lines(results: Sequence[Result], relevant: Mapping[str, tuple[int
 def row(scores: Sequence[Score]) -> dict[str, float]:
     """Return the columns of the table for the scores of several queries."""
     timings = [one.timing for one in scores]
+    places = [one.place for one in scores if one.place is not None]
     return {
         "NDCG@10": fmean(one.ndcg for one in scores),
+        "Hit@1": fmean(one.rr == 1 for one in scores),
         "Hit@5": fmean(one.hit for one in scores),
+        "Hit@10": fmean(one.rr >= 1 / 10 for one in scores),
+        "line@5": _share_within(places, 5),
+        "line@10": _share_within(places, 10),
         "MRR": fmean(one.rr for one in scores),
         "recall": fmean(one.recall for one in scores),
         "lines": fmean(known) if (known := [one.lines for one in scores if one.lines is not None]) else math.nan,
@@ -118,6 +133,10 @@ def row(scores: Sequence[Score]) -> dict[str, float]:
         "p95": percentile(timings, 0.95).wall,
         "CPU p50": percentile(timings).cpu,
     }
+
+
+def _share_within(places: Sequence[int], number: int) -> float:
+    return fmean(0 < place <= number for place in places) if places else math.nan
 
 
 def verdicts(rows: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[tuple[str, bool]]:

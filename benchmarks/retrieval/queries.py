@@ -1,43 +1,28 @@
 """Queries with the files that answer them, from a folder of annotations, and the corpora that they are run on.
 
-The corpus of a repository is the directory in its package on PyPI or npm that the annotations name as root. Each
-package is fetched once.
+The corpus of a repository is the directory in its package on PyPI or npm that the annotations name as root.
 """
 
 import ast
 import json
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
-import tarfile
 import tempfile
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from platformdirs import user_cache_path
-
+from retrieval.packages import CACHE, NPM, WHEELS, UnavailableError, package
 from ripwrap._code.enclosing import LineSpan, definition_at
 from ripwrap._code.patterns.outline import PatternOutline
 
-CACHE = user_cache_path("ripwrap-benchmarks") / "retrieval"
-
 _SKIPPED_FOLDERS = frozenset({"test", "tests", "idle_test", "site-packages", "__pycache__"})
-WHEELS = {
-    "aiohttp": "aiohttp==3.14.5",
-    "click": "click==8.5.1",
-    "fastapi": "fastapi==0.165.0",
-    "pydantic": "pydantic==2.14.3",
-    "requests": "requests==2.34.2",
-}
-NPM = {"axios": "axios@1.21.1", "express": "express@5.3.0"}
-"""Versions that contain all annotated files."""
-
 LIBRARY = "cpython"
+GIVEN = "given"
+"""Name of the set of annotated queries."""
 DOCSTRINGS = "docstrings"
 """Name of a second set of queries, so that ranking is not tuned to the first set only; "all" does not include it."""
 _DOCSTRING_QUERIES = 150
@@ -47,10 +32,6 @@ _SKIPPED_PATTERNS = ("site-packages", "__pycache__", "config-*", "lib-dynload", 
 
 SYMBOL = "symbol"
 """Category of queries that are the name of a definition."""
-
-
-class UnavailableError(Exception):
-    """A package cannot be downloaded, or lacks an annotated file or definition; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +59,13 @@ class Corpus:
         name: Name in the table.
         root: Path of the folder.
         queries: Queries whose answers are in the folder.
+        check: Name of the set of queries, which may have several corpora.
     """
 
     name: str
     root: Path
     queries: tuple[Query, ...]
+    check: str = GIVEN
 
 
 def corpora(folder: Path) -> Iterator[Corpus]:
@@ -99,7 +82,7 @@ def corpora(folder: Path) -> Iterator[Corpus]:
             continue
         queries = tuple(_parse_query(one, root) for one in json.loads(annotations.read_text()))
         # A wheel has the package at its top level, even if the repository has it in another folder.
-        folder_of_package = _package(name) / (root.name if name in WHEELS else root)
+        folder_of_package = package(name) / (root.name if name in WHEELS else root)
         yield _follow_definitions(_check_answers(Corpus(name, folder_of_package, queries)))
     lines = (folder / f"{LIBRARY}.tsv").read_text().splitlines()
     annotated = (line.split("\t") for line in lines if line)
@@ -132,7 +115,7 @@ def docstrings(library: Path, copy: Path) -> Corpus:
             shutil.copytree(unfinished, copy)
     step = max(len(queries) / _DOCSTRING_QUERIES, 1)
     chosen = {int(number * step): None for number in range(min(len(queries), _DOCSTRING_QUERIES))}
-    return Corpus(DOCSTRINGS, copy, tuple(queries[number] for number in chosen))
+    return Corpus(DOCSTRINGS, copy, tuple(queries[number] for number in chosen), DOCSTRINGS)
 
 
 def _without_docstring(raw: bytes) -> tuple[str, bytes]:
@@ -207,41 +190,6 @@ def find_definition(file: Path, name: str) -> tuple[int, LineSpan]:
     if at is None or at[0].name != name:
         raise UnavailableError(f"{file} defines {name} in line {line} together with another name")
     return line, at[1]
-
-
-def _package(name: str) -> Path:
-    pin = WHEELS.get(name) or NPM[name]
-    stored = CACHE / pin.replace("==", "-").replace("@", "-")
-    if not stored.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-            unpacked = _from_npm(pin, Path(folder)) if name in NPM else _from_pypi(pin, Path(folder))
-            unpacked.rename(stored)
-    return stored
-
-
-def _from_pypi(pin: str, folder: Path) -> Path:
-    pip = [sys.executable, "-m", "pip", "--quiet", "download", "--no-deps", "--only-binary=:all:", "--dest"]
-    _run([*pip, str(folder), pin], pin)
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder / "unpacked")  # noqa: S202 - zipfile extracts nothing outside the folder
-    return folder / "unpacked"
-
-
-def _from_npm(pin: str, folder: Path) -> Path:
-    _run(["npm", "pack", "--silent", "--pack-destination", str(folder), pin], pin)
-    (packed,) = folder.glob("*.tgz")
-    with tarfile.open(packed) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "package"
-
-
-def _run(command: list[str], pin: str) -> None:
-    try:
-        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise UnavailableError(f"cannot download {pin}: {error}") from error
 
 
 def _library() -> Path:

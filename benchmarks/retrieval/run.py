@@ -7,6 +7,7 @@ npm once and stored in the user's cache.
 
 import argparse
 import json
+import logging
 import math
 import os
 import platform
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from textwrap import fill
@@ -21,10 +24,15 @@ from textwrap import fill
 sys.path.append(str(Path(__file__).parent.parent))
 
 from retrieval.clock import Timing, percentile, timed
+from retrieval.issues.corpus import ISSUES
 from retrieval.large import Figures, parse_figures, section
 from retrieval.measures import CHARS_PER_TOKEN, COLUMNS, MAX_TOKENS, TIMES, Score, row, score, verdicts
 from retrieval.methods import METHODS, Result
-from retrieval.queries import DOCSTRINGS, LIBRARY, NPM, WHEELS, Corpus, UnavailableError, corpora
+from retrieval.needles import evenly
+from retrieval.packages import NPM, WHEELS, UnavailableError
+from retrieval.queries import DOCSTRINGS, GIVEN, LIBRARY, Corpus
+from retrieval.sets import SETS, corpora_of, rows_of, shown_lines
+from retrieval.sets import report as sets_report
 from retrieval.upkeep import CONFIGURATIONS, UpkeepFigures, measure_upkeep
 from retrieval.upkeep import table as upkeep_table
 from ripwrap import sync
@@ -146,45 +154,101 @@ def _measure_large() -> Figures:
     return parse_figures(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
-def main() -> int:
-    """Run the benchmark, print the figures, and write the files that the arguments name."""
+@dataclass
+class Measured:
+    """Figures of the queries.
+
+    Attributes:
+        scores: Scores by method and corpus, of the annotated queries and of docstrings.
+        by_set: Scores by method and row of the table of sets.
+        lines: Shares of the relevant lines of issues that `codebase_search` shows, by number of tokens.
+        upkeep: Figures of the index of the standard library.
+    """
+
+    scores: dict[str, dict[str, list[Score]]]
+    by_set: dict[str, dict[str, list[Score]]]
+    lines: dict[int, list[float]]
+    upkeep: dict[str, UpkeepFigures]
+
+    @classmethod
+    def none_yet(cls, methods: Iterable[str]) -> "Measured":
+        """Return figures to add to."""
+        by_corpus, by_set = ({name: defaultdict[str, list[Score]](list) for name in methods} for _ in range(2))
+        return cls({**by_corpus}, {**by_set}, defaultdict(list), {})
+
+    def add(self, corpus: Corpus, methods: Iterable[str], rounds: int) -> None:
+        """Run the queries of a corpus with some methods; queries of the sets that are not annotated run once."""
+        annotated = corpus.check in (GIVEN, DOCSTRINGS)
+        for name in methods:
+            creation, of_corpus = measure_method(corpus, name, rounds if annotated else 1)
+            for of_row, one in rows_of(corpus, of_corpus):
+                self.by_set[name][of_row].append(one)
+            if annotated:
+                self.scores[name][corpus.name] = of_corpus
+            if corpus.check == GIVEN:
+                self.scores[name]["all"] += of_corpus
+            if creation > 0.01:
+                print(f"  created {name} in {creation:.2f} s", file=sys.stderr, flush=True)
+        if corpus.check == ISSUES:
+            for budget, shares in shown_lines(corpus).items():
+                self.lines[budget] += shares
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of the annotations")
     methods = "methods to compare [default: all]"
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help=methods)
     parser.add_argument("--corpora", nargs="+", metavar="NAME", help="corpora to search [default: all]")
-    parser.add_argument("--rounds", type=int, default=3, help="number of runs of each query [default: 3]")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), help="sets of queries [default: all]")
+    parser.add_argument("--queries", type=int, metavar="N", help="at most N queries of each corpus [default: all]")
+    rounds = "number of runs of each annotated query and docstring [default: 3]"
+    parser.add_argument("--rounds", type=int, default=3, help=rounds)
     parser.add_argument("--no-upkeep", action="store_true", help="do not measure the upkeep of an index")
     parser.add_argument("--large", action="store_true", help="also measure an index of the Linux sources (minutes)")
     parser.add_argument("--page", type=Path, metavar="FILE", help="file to write as Markdown")
     parser.add_argument("--json", type=Path, metavar="FILE", help="file for the figures of the first table")
+    return parser
+
+
+def _measure(arguments: argparse.Namespace) -> Measured:
+    """Run the queries that the arguments name.
+
+    Raises:
+        UnavailableError: A package cannot be downloaded, lacks an annotated file, or its tests do not run.
+    """
+    measured = Measured.none_yet(arguments.methods)
+    for whole in corpora_of(arguments.folder, arguments.sets):
+        if arguments.corpora and whole.name not in arguments.corpora:
+            continue
+        corpus = replace(whole, queries=evenly(whole.queries, arguments.queries or len(whole.queries)))
+        about = f"{len(corpus.queries)} queries, {size_text(corpus.root)}"
+        print(f"{corpus.name}: {about}", file=sys.stderr, flush=True)
+        measured.add(corpus, arguments.methods, arguments.rounds)
+        if corpus.name == LIBRARY and not arguments.no_upkeep:
+            texts = [query.text for query in corpus.queries]
+            figures = {name: measure_upkeep(corpus.root, name, texts, arguments.rounds) for name in CONFIGURATIONS}
+            measured.upkeep.update(figures)
+    return measured
+
+
+def main() -> int:
+    """Run the benchmark, print the figures, and write the files that the arguments name."""
+    parser = _parser()
     arguments = parser.parse_args()
-    scores: dict[str, dict[str, list[Score]]] = {name: defaultdict(list) for name in arguments.methods}
-    upkeep: dict[str, UpkeepFigures] = {}
+    logging.getLogger("ripwrap").setLevel(logging.ERROR)  # each long query would log how many words were left out
     try:
-        for corpus in corpora(arguments.folder):
-            if arguments.corpora and corpus.name not in arguments.corpora:
-                continue
-            about = f"{len(corpus.queries)} queries, {size_text(corpus.root)}"
-            print(f"{corpus.name}: {about}", file=sys.stderr, flush=True)
-            for name in arguments.methods:
-                creation, of_corpus = measure_method(corpus, name, arguments.rounds)
-                scores[name][corpus.name] = of_corpus
-                if corpus.name != DOCSTRINGS:
-                    scores[name]["all"] += of_corpus
-                if creation > 0.01:
-                    print(f"  created {name} in {creation:.2f} s", file=sys.stderr, flush=True)
-            if corpus.name == LIBRARY and not arguments.no_upkeep:
-                texts = [query.text for query in corpus.queries]
-                upkeep = {name: measure_upkeep(corpus.root, name, texts, arguments.rounds) for name in CONFIGURATIONS}
+        measured = _measure(arguments)
     except UnavailableError as error:
         parser.error(str(error))
     rows = {
         name: {corpus: row(of_corpus) for corpus, of_corpus in sorted(of_method.items(), key=_position)}
-        for name, of_method in scores.items()
+        for name, of_method in measured.scores.items()
     }
     large = _measure_large() if arguments.large else None
-    text = report(rows, upkeep, large, arguments.rounds, with_budgets=not arguments.corpora)
+    whole = arguments.corpora is None and {GIVEN, DOCSTRINGS} <= {*arguments.sets}
+    text = report(rows, measured.upkeep, large, arguments.rounds, with_budgets=whole)
+    text += f"\n\n{sets_report(measured.by_set, measured.lines)}"
     print(text)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")

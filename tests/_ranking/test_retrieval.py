@@ -13,10 +13,10 @@ from retrieval.clock import Timing
 from retrieval.large import budgets, measure, parse_figures, section
 from retrieval.measures import BUDGETS, CHARS_PER_TOKEN, MAX_TOKENS, row, score, verdicts
 from retrieval.methods import METHODS, Result
+from retrieval.packages import UnavailableError
 from retrieval.queries import (
     Corpus,
     Query,
-    UnavailableError,
     _check_answers,
     _follow_definitions,
     _parse_query,

@@ -18,7 +18,7 @@ from retrieval.agents.measures import BUDGETS, Lines, count_lines, mean
 from retrieval.agents.policies import CUT, POLICIES
 from retrieval.agents.questions import Folder, folders
 from retrieval.measures import CHARS_PER_TOKEN
-from retrieval.queries import UnavailableError
+from retrieval.packages import UnavailableError
 from ripwrap import sync
 from ripwrap.workspace.results import MAX_CHARS
 
