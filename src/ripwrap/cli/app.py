@@ -11,14 +11,16 @@ from importlib import import_module
 
 from cyclopts import App, CycloptsError, Parameter
 
+from ripwrap.cli.arguments import rewrite
 from ripwrap.cli.errors import FAILED, FOUND, complain, invalid_options, usage_error
-from ripwrap.cli.flags import OTHER, drop_overridden, move_stdin, spell_as_flag
+from ripwrap.cli.flags import OTHER, spell_as_flag
 from ripwrap.cli.help import HelpFormatter, epilogue
 from ripwrap.errors import RipwrapError, spell, spell_error
 
 app: App = App(
     name="ripwrap",
     version=lambda: import_module("importlib.metadata").version("ripwrap"),  # late: it takes 15 ms
+    version_flags=["--version", "-V"],
     help="Search files with ripgrep, or serve searches to agents.",
     usage="ripwrap COMMAND [OPTIONS] [ARGUMENTS]",
     help_format="plaintext",
@@ -73,7 +75,7 @@ def run(arguments: list[str] | None = None) -> int:
         complain("stdout is closed, so no results can be printed; send stdout to a file or a pipe")
         return FAILED
     try:
-        given = drop_overridden(move_stdin(sys.argv[1:] if arguments is None else arguments))
+        given = rewrite(sys.argv[1:] if arguments is None else arguments, app)
         code: int | None = app(given, result_action="return_value", exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe; drop the buffered output

@@ -13,6 +13,7 @@ from ripwrap.cli.errors import FOUND
 from ripwrap.cli.flags import GROUPS, HERE, Json, Limit, RgPath, RunOptions, flags
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
 from ripwrap.cli.places import FILES, PlaceFlags
+from ripwrap.cli.search_options import LineFlags, Null
 from ripwrap.options import FileOptions
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ files: App = App(
 def run_files(
     *paths: str,
     limit: Limit = None,
+    null: Null = False,
     place: PlaceFlags = FILES,
     run: RunOptions = HERE,
     **options: Unpack[FileOptions],
@@ -52,10 +54,11 @@ def run_files(
     paths
         Files and directories to list [default: all]
     """
-    from ripwrap.cli.output import path_printer, print_results  # late: it imports Pydantic
+    from ripwrap.cli.lines import PathPrinter
+    from ripwrap.cli.output import print_results  # late: it imports Pydantic
 
     listing = partial(sync.files, paths=paths, limit=limit, **place.options(), **options)
-    return print_results(listing, path_printer("never"), run)
+    return print_results(listing, PathPrinter(LineFlags(null=null, color="never")).path, run)
 
 
 tree: App = App(

@@ -20,20 +20,19 @@ from ripwrap.cli.bars import IndexBar
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import (
     OTHER,
-    Color,
     EmbedderName,
     HybridWeight,
     Json,
     Limit,
-    LineNumber,
-    MaxColumns,
     ResultLimit,
     RgPath,
     flags,
 )
 from ripwrap.cli.grep import print_grep
 from ripwrap.cli.help import epilogue
+from ripwrap.cli.lines import LinePrinter
 from ripwrap.cli.output import print_all, print_chunk, print_fields, print_json, print_refreshed, printed_warnings
+from ripwrap.cli.search_options import PLAIN, LineFlags
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.results import GrepResult, RankedChunk
 
@@ -236,9 +235,7 @@ def grep(
     /,
     *,
     limit: Limit = None,
-    line_number: LineNumber = False,
-    color: Color = "auto",
-    max_columns: MaxColumns = 0,
+    lines: LineFlags = PLAIN,
     refresh: Annotated[bool, Parameter(show_default="on", help="Bring the index up to date first")] = True,
     settings: GrepOptions = GrepOptions(),
     json: Json = False,
@@ -253,8 +250,7 @@ def grep(
     pattern
         Regular expression to search for
     """
-    if line_number:
-        options["no_line_number"] = False
+    options = lines.options(options)
     chosen = {name: value for name, value in options.items() if name in FileOptions.__annotations__}
     others = {"context": 0, **{name: value for name, value in options.items() if name not in chosen}}
     found = settings.existing(root, cast("FileOptions", chosen))
@@ -263,7 +259,8 @@ def grep(
         return await found.grep(pattern, limit=limit, timeout=None, refresh=refresh, **cast("SearchOptions", others))
 
     # A refresh logs the errors itself.
-    return print_grep(lambda: anyio.run(ask), color, max_columns, as_json=json, errors=not refresh)
+    show = LinePrinter(lines, others, root)
+    return print_grep(lambda: anyio.run(ask), show, as_json=json, errors=not refresh)
 
 
 @index.command(usage="ripwrap index watch [OPTIONS] [ROOT]")

@@ -1,0 +1,219 @@
+"""Command lines that users of rg type: each prints what rg prints, or is answered by name."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ripwrap import sync
+from support.cli import run
+
+Plant = Callable[..., Path]
+
+BASE = ("--no-config", "--no-require-git", "-H", "-n", "--sort=path")
+"""Flags with which rg prints what `ripwrap search` prints: paths, and line numbers in a pipe."""
+
+FILES = {
+    "a.py": "import os\n\n\ndef needle(x):\n    return x + 1  # needle and Needle\n\n\nclass Thread:\n    pass\n",
+    "src/b.py": "def other():\n\tneedle(3)\n\tNEEDLE = 5\n",
+    "src/deep/c.rs": "fn needle() {\n    // TODO needle\n}\nfn main() {\n    needle();\n}\n",
+    "docs/d.md": "# Title\r\nneedle in\r\nWindows lines\r\n",
+    "long.txt": "needle " + "x" * 300 + " needle\nshort needle\n",
+    "no end": "the last needle",
+    ".hidden": "needle behind a dot\n",
+    ".gitignore": "ignored/\n*.log\n",
+    "ignored/e.py": "needle ignored\n",
+    "x.log": "needle logged\n",
+    "zeros": "needle\0other needle\0",
+    "-5": "needle in a file with a dash\n",
+    "patterns": "needle\nTODO\n",
+    "empty": "",
+    "nothing": "[^\\s\\S]\n",
+    "caf\u00e9.txt": "needle caf\u00e9 \u20ac\n",
+}
+
+LINES = """\
+needle
+needle src
+needle src docs
+needle -- src
+-i needle
+-S needle
+-S Needle
+-s needle
+-w needle src
+-x 'fn main() {'
+-v needle src
+-F 'needle('
+-F -e 'needle(' -e 'main()'
+-e needle -e TODO
+-e needle src
+-e -5
+-e '-5' -e needle docs
+-e=needle
+-f patterns src
+-f patterns -e class
+-f empty
+-F -f empty -c
+-fpatterns src
+-tpy needle
+-t py -t rust needle
+-Tpy needle
+-g '*.py' needle
+-g '!*.py' -g '!-5' needle
+--iglob '*.PY' needle
+-g*.rs needle
+--type-add 'x:*.txt' -tx needle
+-l needle
+--files-with-matches needle src
+--files-without-match needle
+-L -l needle
+-c needle
+--count needle src
+--count-matches needle
+-co needle
+-o needle
+-o 'need\\w+' src
+-o '\\w+\\(' -t rust
+-or '<$0>' needle src
+-r '<$0>' needle src
+-r '$2$1' '(need)(le)' src
+--column needle
+--column -o needle src
+--column -v needle src
+--vimgrep needle
+--vimgrep -i needle src
+--vimgrep -v needle src
+--no-column --column needle src
+-b needle src
+-b -o needle src
+--byte-offset --column needle src
+--trim needle
+--trim -C2 needle src
+--trim -o '\\s+needle' src
+-M 50 needle
+-M 50 --column needle
+-M 50 -o needle.*
+--max-columns=20 -C1 needle
+-A1 needle src
+-B 1 needle src
+-C2 needle
+-C1 --heading needle
+--heading needle
+--heading --no-heading needle
+--heading -I needle
+-I needle
+--no-filename -c needle
+-I -c needle src
+-H needle a.py
+-N needle
+-N -C1 needle
+-N --column needle
+-m1 needle
+-m 1 -C1 needle
+-0 needle
+-0 -l needle
+-0 -c needle
+--null --heading needle
+-0I needle
+-U 'needle.*\\n.*needle'
+-U 'def[^:]*:\\n' -o
+-U '(?s)fn.main.*needle' --vimgrep
+-U 'x\\):\\n' --column
+-U '\\{\\n\\s+' -o -b
+-U '\\{\\n\\s+' -or '<>'
+-U '\\{\\n\\s+' --trim
+-U '(?s)fn.*?\\}' -C1 --heading
+-U -v needle src
+-U --multiline-dotall 'fn.*TODO'
+--crlf 'in$'
+--crlf -o 'in$'
+--null-data needle zeros
+-a needle zeros
+--passthru TODO src/deep
+-u needle
+-uu -l needle
+-uuu -l needle
+--no-ignore needle
+--no-ignore -l needle
+-d1 needle
+--max-depth 2 -l needle
+-d 1 -g '*.py' needle
+--max-filesize 100 -l needle
+-j1 needle
+-P 'needle(?=\\()'
+--engine auto '(n)eed\\1?'
+-E utf-8 needle docs
+--sortr path -l needle
+--stop-on-nonmatch needle src
+-q needle
+-q nothing
+--quiet needle src
+nothing
+-il NEEDLE
+-inw needle src
+-in needle src
+-nC1 needle src
+-A1 -B0 needle src
+-vc needle
+-xvc needle src
+'' src
+'(?i)NEEDLE' src
+'\\bneedle\\b' -oN
+--files
+--files src
+--files -g '*.py'
+--files -0
+--files -uu
+--type-list
+--color never needle
+--color=never -o needle
+-Iq needle
+--ignore-case --case-sensitive needle
+--no-line-number -o needle src
+--color=never --passthru needle docs
+""".splitlines()
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("like-rg")
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    (folder / ".git").mkdir()
+    (folder / ".git" / "HEAD").write_text("needle\n")
+    return folder
+
+
+def test_table_has_sixty_lines_and_more() -> None:
+    assert len(set(LINES)) == len(LINES) > 120
+
+
+@pytest.fixture
+def no_pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Standard input that is not searched."""
+    with open(os.devnull) as null:
+        monkeypatch.setattr(sys, "stdin", null)
+        yield
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.usefixtures("no_pipe")
+def test_command_line_prints_what_rg_prints(line: str, planted: Path) -> None:
+    """Issue 41: flags, paths and exit code are those of rg; `ripwrap PATTERN` is a search."""
+    words = shlex.split(line)
+    hidden = () if "-uu" in line else ("--hidden", "--glob=!.git")
+    argv = [sync.resolve().path, *BASE, *hidden, *words]
+    expected = subprocess.run(argv, cwd=planted, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    done = run(*_sorted(words), cwd=planted, code=expected.returncode)
+    assert done.stdout == expected.stdout, done.stderr
+
+
+def _sorted(words: list[str]) -> list[str]:
+    """Return the words of a command line, in path order unless they say another order."""
+    return words if {"--sortr", "--type-list"} & {*words} else ["--sort=path", *words]
