@@ -146,7 +146,7 @@ def test_description_of_each_option_is_short_and_has_no_full_stop(command: str) 
         ("search x --include a", "unknown option --include; did you mean --glob?"),
         ("search x --exclude a", "unknown option --exclude; did you mean --glob='!…'?"),
         ("search x --max-cuont=3", "unknown option --max-cuont; did you mean --max-count?"),
-        ("search x --pre=sh", "unknown option --pre; see `ripwrap search --help`"),
+        ("x --colors=red", "--colors is not an option of ripwrap: the colors are fixed; use --color=never for none"),
         ("files --ignore-case", "unknown option --ignore-case; see `ripwrap files --help`"),
         ("search x -y", "unknown option -y; see `ripwrap search --help`"),
         ("search -5", "unknown option -5; see `ripwrap search --help`"),

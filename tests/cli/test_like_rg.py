@@ -1,6 +1,7 @@
 """Command lines that users of rg type: each prints what rg prints, or is answered by name."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from ripwrap import sync
+from ripwrap.cli.app import app
+from ripwrap.cli.rg_flags import MISSING, Missing
 from support.cli import run
 
 Plant = Callable[..., Path]
@@ -217,3 +220,30 @@ def test_command_line_prints_what_rg_prints(line: str, planted: Path) -> None:
 def _sorted(words: list[str]) -> list[str]:
     """Return the words of a command line, in path order unless they say another order."""
     return words if {"--sortr", "--type-list"} & {*words} else ["--sort=path", *words]
+
+
+def test_each_flag_of_rg_is_accepted_or_answered_by_name() -> None:
+    """Issue 41: a flag of rg is in the search, is a command, or is in the table that errors and docs have."""
+    text = subprocess.run([sync.resolve().path, "--help"], capture_output=True, text=True, check=True).stdout
+    listed = re.findall(r"^ +(?:(-\S)(?: \w+)?, )?(--[a-z][a-z0-9-]+)", text, re.MULTILINE)
+    opposites = re.findall(r"disabled\s+with\s+(?:the\s+)?(--[a-z][a-z0-9-]+)", text)
+    of_rg = {flag for flags in listed for flag in flags if flag} | {*opposites}
+    assert len(of_rg) > 130
+    known = {name for one in app["search"].assemble_argument_collection() for name in one.names}
+    answered = [flag for one in MISSING for flag in one.flags]
+    assert of_rg - known - {*answered} == {"--files", "--type-list", "--help", "-h", "--version", "-V"}
+    assert len({*answered}) == len(answered)
+    assert not known & {*answered}
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=lambda one: one.flags[0])
+def test_error_about_a_missing_flag_says_why_and_what_to_use(missing: Missing, planted: Path) -> None:
+    for flag in missing.flags:
+        said = run("needle", flag, cwd=planted, code=2).stderr.decode()
+        assert said == f"ripwrap: {flag} is not an option of ripwrap: {missing.reason}; {missing.instead}\n"
+
+
+def test_page_of_the_command_line_has_the_table_of_missing_flags() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "command-line.md").read_text()
+    rows = [f"| {', '.join(f'`{one}`' for one in row.flags)} | {row.reason} | {row.instead} |" for row in MISSING]
+    assert "\n".join(("| flags of rg | reason | instead |", "|---|---|---|", *rows)) in page

@@ -16,6 +16,7 @@ from cyclopts import ValidationError as InvalidValueError
 
 from ripwrap._text import shown
 from ripwrap.cli.flags import flag_name
+from ripwrap.cli.rg_flags import explain_missing
 from ripwrap.options import SearchOptions, Size, suggest
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def usage_error(error: CycloptsError) -> str:
     match error:
         case UnknownOptionError():
             name = (error.token.keyword or error.token.value).partition("=")[0]
+            if said := explain_missing(name):
+                return said
             arguments = error.argument_collection
             meant = _meant(name, {one for each in arguments for one in each.names if one not in each.negatives})
             return f"unknown option {name}" + (f"; did you mean {meant}?" if meant else advice)
