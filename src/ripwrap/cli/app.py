@@ -12,7 +12,7 @@ from importlib import import_module
 from cyclopts import App, CycloptsError, Parameter
 
 from ripwrap.cli.arguments import rewrite
-from ripwrap.cli.errors import FAILED, FOUND, complain, invalid_options, usage_error
+from ripwrap.cli.errors import FAILED, FOUND, complain, glob_hint, invalid_options, usage_error
 from ripwrap.cli.flags import OTHER, spell_as_flag
 from ripwrap.cli.help import HelpFormatter, epilogue
 from ripwrap.errors import RipwrapError, spell, spell_error
@@ -92,6 +92,7 @@ def run(arguments: list[str] | None = None) -> int:
                 complain(line)
             return FAILED
         notes = [spell(note, spell_as_flag) for note in getattr(error, "__notes__", ())]
-        complain("\n".join((spell_error(error, spell_as_flag), *notes)))
+        hint = glob_hint(error.filename) if isinstance(error, FileNotFoundError) else ""
+        complain("\n".join((spell_error(error, spell_as_flag) + hint, *notes)))
         return FAILED
     return code or FOUND

@@ -1,5 +1,6 @@
 """Exit codes of the commands, and functions that phrase errors and print them to stderr."""
 
+import shlex
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
@@ -31,6 +32,12 @@ def complain(text: str) -> None:
     if sys.stdout is not None:
         sys.stdout.flush()
     print(f"ripwrap: {shown(text, lines=True)}", file=sys.stderr)
+
+
+def glob_hint(path: object) -> str:
+    """Return the end of an error about a missing path that looks like a glob, which no shell has expanded."""
+    is_glob = isinstance(path, str) and any(one in path for one in "*?[")
+    return f"; did you mean -g {shlex.quote(shown(str(path)))}?" if is_glob else ""
 
 
 def invalid_options(error: "ValidationError") -> Iterator[str]:

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from ripwrap import sync
 from ripwrap._text import shown
-from ripwrap.cli.errors import FOUND
+from ripwrap.cli.errors import FOUND, glob_hint
 from ripwrap.cli.flags import GROUPS, HERE, Json, Limit, RgPath, RunOptions, flags
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
 from ripwrap.cli.places import FILES, PlaceFlags
@@ -66,6 +66,7 @@ tree: App = App(
     usage="ripwrap tree [OPTIONS] [PATH]",
     help_epilogue=epilogue(
         "ripwrap tree",
+        "ripwrap tree src -d 1                    # directories and files directly below src",
         "ripwrap tree src --limit 200 --max-depth 3",
         "ripwrap tree --rev v1.2",
         "ripwrap tree --inside zip",
@@ -118,7 +119,7 @@ def _names_in_revision(path: str, place: PlaceFlags, run: RunOptions) -> "Items"
 
 
 def _no_directory(path: str) -> ValueError:
-    return ValueError(f"PATH must be a directory, got {shown(path)}")
+    return ValueError(f"PATH must be a directory, got {shown(path)}{glob_hint(path)}")
 
 
 types: App = App(

@@ -15,7 +15,7 @@ from pydantic import BaseModel, TypeAdapter
 from ripwrap._code.outline import Section, outline_rows
 from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
 from ripwrap._text import FsPath, plural, raw_bytes, shown, shown_json, text_of
-from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
+from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
 from ripwrap.cli.flags import RunOptions, spell_as_flag
 from ripwrap.cli.lines import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out, on_one_line, write
 from ripwrap.cli.records import record
@@ -73,7 +73,7 @@ def _print_errors(summary: Summary) -> bool:
     """Print the errors in a summary, except errors about broken links; return True if an error was printed."""
     errors = [error for error in summary.errors if not error.harmless]
     for error in errors:
-        complain(str(error))
+        complain(str(error) + (glob_hint(error.path) if error.kind == "missing" else ""))
     return bool(errors)
 
 
