@@ -48,7 +48,8 @@ def help_of(command: str) -> str:
 
 def test_help_lists_commands_in_the_order_of_use() -> None:
     text = help_of("")
-    assert text.startswith("Usage: ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n\nSearch files ")
+    usage = "Usage: ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n       ripwrap [OPTIONS] PATTERN [PATH]...\n"
+    assert text.startswith(f"{usage}\nSearch files ")
     listed = text.partition("\nCommands:\n")[2].partition("\n\n")[0]
     assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == [*COMMANDS[:7], "index", *COMMANDS[7:], "agent"]
 

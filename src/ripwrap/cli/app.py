@@ -22,13 +22,14 @@ app: App = App(
     version=lambda: import_module("importlib.metadata").version("ripwrap"),  # late: it takes 15 ms
     version_flags=["--version", "-V"],
     help="Search files with ripgrep, or serve searches to agents.",
-    usage="ripwrap COMMAND [OPTIONS] [ARGUMENTS]",
+    usage="ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n       ripwrap [OPTIONS] PATTERN [PATH]...",
     help_format="plaintext",
     help_formatter=HelpFormatter(),
     group_parameters=OTHER,
     default_parameter=Parameter(allow_repeating=True),
     help_epilogue=epilogue(
         'ripwrap search "async def" src',
+        'ripwrap "async def" src                     # the same',
         "ripwrap rank 'how are cookies stored'",
         "ripwrap tree src",
         "ripwrap COMMAND --help",
@@ -59,6 +60,12 @@ for _number, (_command, _help) in enumerate(
     }.items()
 ):
     app.command(f"ripwrap.cli.{_command}", name=_command.partition(":")[2], help=_help, sort_key=_number)
+app.command(
+    "ripwrap.cli.completion:completion",
+    name="--install-completion",
+    help="Install the completion of commands and flags for a shell.",
+    group=OTHER,
+)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -32,6 +32,7 @@ _OVERRIDES = (
     {"passthru", "before_context"},
     {"passthru", "after_context"},
     {"line_number", "no_line_number"},
+    {"heading", "no_heading"},
     {"files_with_matches", "files_without_match", "count", "count_matches"},
 )
 """Groups of options that override each other: the last one on the command line is used (`rg --help` of rg 15)."""

@@ -66,7 +66,7 @@ tree: App = App(
     usage="ripwrap tree [OPTIONS] [PATH]",
     help_epilogue=epilogue(
         "ripwrap tree",
-        "ripwrap tree src -d 1                    # directories and files directly below src",
+        "ripwrap tree src -d 1",
         "ripwrap tree src --limit 200 --max-depth 3",
         "ripwrap tree --rev v1.2",
         "ripwrap tree --inside zip",

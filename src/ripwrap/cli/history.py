@@ -24,5 +24,5 @@ def search_history(search: TerminalSearch, where: Mapping[str, Any]) -> int:
             named = f"{match.first.id[:12]}:{match.path}"
             yield match if run.json else match.model_copy(update={"path": named})
 
-    show = LinePrinter(replace(search.lines, heading=False), search.options, run.cwd)
+    show = LinePrinter(replace(search.lines, heading=False, no_heading=True), search.options, run.cwd)
     return print_all(found(), print_json if run.json else show)

@@ -98,7 +98,7 @@ class PathPrinter:
 
     def count(self, path: str, count: int) -> None:
         """Print a path and a number."""
-        shown_path = b"" if self._flags.with_filename is False else self.ended(path, b":")
+        shown_path = self.ended(path, b":") if self._flags.with_filename else b""
         write(b"%b%d\n" % (shown_path, count))
 
 
@@ -116,10 +116,9 @@ class LinePrinter(PathPrinter):
         super().__init__(flags, cwd)
         given = options or {}
         terminal = sys.stdout.isatty()
-        heading = terminal if flags.heading is None else flags.heading
         self._escaped = terminal
-        self._heading = heading and not flags.vimgrep
-        self._paths = flags.with_filename is not False
+        self._heading = (flags.heading or (terminal and not flags.no_heading)) and not flags.vimgrep
+        self._paths = flags.with_filename
         self._column = flags.column or flags.vimgrep
         self._term = b"\0" if given.get("null_data") else b"\r\n" if given.get("crlf") else b"\n"
         self._multiline = bool(given.get("multiline"))

@@ -110,11 +110,10 @@ class LineFlags:
 
     line_number: Annotated[bool, output_flag("Show line numbers", alias="-n", show_default="on")] = False
     with_filename: Annotated[
-        bool | None, _either("Show paths, which is the default", "--with-filename", "--no-filename", "-I", letter="-H")
-    ] = None
-    heading: Annotated[
-        bool | None, _either("Print each path above its lines [default: on a terminal]", "--heading", "--no-heading")
-    ] = None
+        bool, _either("Show paths, which is the default", "--with-filename", "--no-filename", "-I", letter="-H")
+    ] = True
+    heading: Annotated[bool, _switch("Print each path above its lines [default: on a terminal]")] = False
+    no_heading: Annotated[bool, _switch("Print each path before its lines [default: in a pipe]")] = False
     column: Annotated[bool, _either("Show the column of the first match", "--column", "--no-column")] = False
     byte_offset: Annotated[
         bool, _either("Show the offset of each line in bytes", "--byte-offset", "--no-byte-offset", letter="-b")
