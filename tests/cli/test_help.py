@@ -20,12 +20,18 @@ COMMANDS = (
     "files",
     "tree",
     "types",
+    "files-matching",
+    "watch",
+    "read",
+    "expand",
     "rank",
     "refs",
     "outline",
     "scan",
     "why",
     "replace",
+    "code",
+    "undo",
     "doctor",
     "install",
     "mcp",
@@ -51,7 +57,7 @@ def test_help_lists_commands_in_the_order_of_use() -> None:
     usage = "Usage: ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n       ripwrap [OPTIONS] PATTERN [PATH]...\n"
     assert text.startswith(f"{usage}\nSearch files ")
     listed = text.partition("\nCommands:\n")[2].partition("\n\n")[0]
-    assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == [*COMMANDS[:7], "index", *COMMANDS[7:], "agent"]
+    assert re.findall(r"^  ([\w-]+) ", listed, re.MULTILINE) == [*COMMANDS[:11], "index", *COMMANDS[11:], "agent"]
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, *INDEX_COMMANDS, *AGENT_COMMANDS])

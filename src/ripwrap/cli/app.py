@@ -46,6 +46,10 @@ for _number, (_command, _help) in enumerate(
         "files:files": "List the files that a search would read.",
         "files:tree": "Show files as a tree, shortened to --limit entries.",
         "files:types": "List the file types that --type accepts, with their globs.",
+        "files_matching:files-matching": "List the files that match several patterns.",
+        "watch:watch": "Search again each time files change.",
+        "read:read": "Read lines of a file, with their numbers.",
+        "read:expand": "Print the definition or block around a line.",
         "rank:rank": "Find code by words or a name, best first.",
         "refs:refs": "Find the definitions and uses of a name.",
         "outline:outline": "List the definitions of a file, with their lines.",
@@ -53,13 +57,16 @@ for _number, (_command, _help) in enumerate(
         "scan:scan": "Search for texts that match rules, e.g. secrets.",
         "why:why": "Show why a search reads a file, or does not.",
         "replace:replace": "Show a diff of replacements, or write them with --apply.",
+        "code:code": "Search code by its syntax, or replace it.",
+        "replace:undo": "Undo the last replacement in a directory.",
         "setup:doctor": "Show which rg is used, why, and what it can do.",
         "setup:install": "Download rg, check its hash, and install it.",
         "mcp:mcp": "Serve tools to agents, over MCP.",
         "agent:agent": "Set up agents to search with ripwrap, or undo that.",
     }.items()
 ):
-    app.command(f"ripwrap.cli.{_command}", name=_command.partition(":")[2], help=_help, sort_key=_number)
+    _module, _, _name = _command.partition(":")
+    app.command(f"ripwrap.cli.{_module}:{_name.replace('-', '_')}", name=_name, help=_help, sort_key=_number)
 app.command(
     "ripwrap.cli.completion:completion",
     name="--install-completion",

@@ -75,8 +75,7 @@ def usage_error(error: CycloptsError) -> str:
             meant = suggest(name, [one for one in app if not one.startswith("-")])
             return f"unknown {kind} {name}" + (f"; did you mean {meant}?" if meant else advice)
         case MissingArgumentError(argument=argument) if argument is not None:
-            name = error.keyword or argument.name
-            return f"{name} needs a value{advice}" if name.startswith("-") else f"{name} is missing{advice}"
+            return f"{error.keyword} needs a value{advice}" if error.keyword else f"{argument.name} is missing{advice}"
         case CoercionError(token=token) if token is not None and (allowed := _allowed(error.target_type)):
             argument = error.argument
             name = token.keyword or (argument.name if argument is not None else "value")

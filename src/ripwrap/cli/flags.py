@@ -77,7 +77,7 @@ NOT_FOR_REPLACE = ("invert_match", "passthru", "replace", "no_line_number")
 """Options of `ripwrap search` that `ripwrap replace` does not have."""
 
 _COMMANDS = {
-    "undo": "ripwrap replace --undo",
+    "undo": "ripwrap undo",
     "refresh": "ripwrap index build",
     "prune": "ripwrap index prune",
     "file_types": "ripwrap types",

@@ -120,7 +120,9 @@ class LinePrinter(PathPrinter):
         self._heading = (flags.heading or (terminal and not flags.no_heading)) and not flags.vimgrep
         self._paths = flags.with_filename
         self._column = flags.column or flags.vimgrep
-        self._term = b"\0" if given.get("null_data") else b"\r\n" if given.get("crlf") else b"\n"
+        term = b"\0" if given.get("null_data") else b"\r\n" if given.get("crlf") else b"\n"
+        self._cut_at = term[-1:]
+        self._term = b"\n" if terminal else term
         self._multiline = bool(given.get("multiline"))
         between = any(given.get(name) for name in ("context", "before_context", "after_context"))
         self._between_files = self._term if self._heading else b"--" + self._term if between else b""
@@ -128,6 +130,7 @@ class LinePrinter(PathPrinter):
             self.colored or flags.only_matching or self._column or flags.stats or "replace" in given
         )
         self._gaps = Gaps()
+        self._last: str | None = None
         self._files = 0
         self._printed = 0
 
@@ -145,6 +148,13 @@ class LinePrinter(PathPrinter):
             warn_of_binary(message.path, message.binary_offset)
         else:
             self.stats(message)
+
+    def alone(self, match: Match) -> None:
+        """Print a match of a stream that has only matches, with the heading of its file if it is the first of it."""
+        if match.path != self._last:
+            self._last = match.path
+            self(Begin(path=match.path))
+        self(match)
 
     def _write(self, line: bytes) -> None:
         self._printed += len(line)
@@ -194,7 +204,7 @@ class LinePrinter(PathPrinter):
 
     def _of_several(self, message: Match, raw: bytes, parts: Sequence[Span]) -> Iterator[bytes]:
         """Yield the lines to print for a match that may span several lines."""
-        lines = list(_split_lines(raw, self._term[-1:]))
+        lines = list(_split_lines(raw, self._cut_at))
         if parts and self._flags.only_matching:
             for number, (start, end) in enumerate(lines):
                 first, last = self._trimmed(raw, start, end - len(self._end_of(raw[start:end])))
@@ -252,7 +262,7 @@ class LinePrinter(PathPrinter):
             plain = b"".join(self._painted_parts(raw, start, end, parts))
         else:
             plain = self._printable(raw[start:end])
-        return plain + (ending or self._term)
+        return plain + (self._term if self._escaped or not ending else ending)
 
     def _painted_parts(self, raw: bytes, start: int, end: int, parts: Sequence[Span]) -> Iterator[bytes]:
         for part in parts:
@@ -270,7 +280,7 @@ class LinePrinter(PathPrinter):
         """Return the terminator of a line; on a terminal, this includes the CR of CRLF, which is not shown."""
         if (self._escaped or self._term == b"\r\n") and line.endswith(b"\r\n"):
             return b"\r\n"
-        return self._term[-1:] if line.endswith(self._term[-1:]) else b""
+        return self._cut_at if line.endswith(self._cut_at) else b""
 
     def _trimmed(self, raw: bytes, start: int, end: int) -> Span:
         if not self._flags.trim:

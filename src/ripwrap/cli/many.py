@@ -15,7 +15,6 @@ from ripwrap.cli.errors import FAILED, complain
 from ripwrap.cli.output import print_all, print_json
 from ripwrap.cli.search_options import ManyRoots, TerminalSearch
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError
-from ripwrap.models import Begin
 from ripwrap.repositories import Root, RootCount, RootError, RootMatch
 
 if TYPE_CHECKING:
@@ -80,18 +79,13 @@ def _printer(roots: Sequence[Root], here: str, search: TerminalSearch) -> Callab
     """Return a function that prints a result; a path below the directory `here` is printed relative to `here`."""
     places = {root.name: _place(root.path, here) for root in roots}
     show_lines = search.printer()
-    last: str | None = None
 
     def show(one: RootMatch | RootCount) -> None:
-        nonlocal last
         if one.type == "count":
             show_lines.count(places[one.root], one.count)
             return
         path = normalise_path(os.path.join(places[one.root], one.path or ""))
-        if path != last:
-            last = path
-            show_lines(Begin(path=path))
-        show_lines(one.model_copy(update={"path": path}))
+        show_lines.alone(one.model_copy(update={"path": path}))
 
     return show
 

@@ -66,7 +66,7 @@ def print_results(operation: Operation, show: Callable[[Any], None], run: RunOpt
 
 def print_record(item: Message) -> None:
     """Print a message as rg prints it with `--json`."""
-    write(json.dumps(record(item), ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    _print_json(json.dumps(record(item), ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _print_errors(summary: Summary) -> bool:
@@ -105,6 +105,10 @@ def printed_warnings() -> Generator[_WarningPrinter]:
 def print_json(item: BaseModel | str) -> None:
     """Print a model or a path as one line of JSON."""
     text = item.model_dump_json().encode() if isinstance(item, BaseModel) else _path_adapter().dump_json(item)
+    _print_json(text)
+
+
+def _print_json(text: bytes) -> None:
     write((shown_json(text) if sys.stdout.isatty() else text) + b"\n")
 
 
