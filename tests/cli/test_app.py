@@ -19,6 +19,7 @@ import pytest
 import ripwrap
 from ripwrap import Hint, Match, RankedChunk, RipwrapError, SearchError, TreeEntry, cli, sync
 from ripwrap._ripgrep.query import NEEDS_SCAN
+from ripwrap.cli import extras
 from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import HintedText, spell_error
 from ripwrap.index import CheckResult, IndexStatus, PruneResult, RefreshResult
@@ -655,7 +656,27 @@ def test_pattern_with_a_leading_dash_follows_a_double_dash(plant: Plant) -> None
 def test_doctor_prints_the_chosen_rg_and_the_reason(folder: Path) -> None:
     text = output("doctor", cwd=folder)
     assert "rg 15." in text
-    assert f"CPython {sys.version_info[0]}.{sys.version_info[1]}" in text.partition("\n")[0]
+    assert f"CPython {sys.version_info[0]}.{sys.version_info[1]}" in text
     assert "features: pcre2" in text
     assert "wheel" in text and ": taken" in text
+    assert text.startswith(f"ripwrap {metadata.version('ripwrap')}, extras: ")
+
+
+def test_doctor_names_the_commands_for_which_a_package_is_missing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 41: nothing said that a command needs an extra, before the command failed."""
+
+    def without_watchfiles(name: str) -> metadata.Distribution:
+        if name == "watchfiles":
+            raise metadata.PackageNotFoundError(name)
+        return metadata.distribution(name)
+
+    extras._is_installed.cache_clear()
+    monkeypatch.setattr(extras, "distribution", without_watchfiles)
+    text = output("doctor", cwd=folder)
+    extras._is_installed.cache_clear()
+    assert '✗ ripwrap watch needs watchfiles: pip install "ripwrap[watch]"\n' in text
+    assert "watch" not in text.partition("extras: ")[2].partition("\n")[0].split(", ")
+    assert "cli" in text.partition("extras: ")[2].partition("\n")[0].split(", ")
     assert "cache" in text

@@ -59,7 +59,7 @@ for _number, (_command, _help) in enumerate(
         "replace:replace": "Show a diff of replacements, or write them with --apply.",
         "code:code": "Search code by its syntax, or replace it.",
         "replace:undo": "Undo the last replacement in a directory.",
-        "setup:doctor": "Show which rg is used, why, and what it can do.",
+        "setup:doctor": "Show which rg is used, and what is missing.",
         "setup:install": "Download rg, check its hash, and install it.",
         "mcp:mcp": "Serve tools to agents, over MCP.",
         "agent:agent": "Set up agents to search with ripwrap, or undo that.",
