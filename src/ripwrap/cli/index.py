@@ -15,7 +15,7 @@ from cyclopts import App, Parameter
 
 from ripwrap import sync
 from ripwrap._ripgrep.command import spell_file_flags
-from ripwrap._text import shown
+from ripwrap._text import plural, shown
 from ripwrap.cli.bars import IndexBar
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import (
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from ripwrap.index import CheckResult, Index, IndexStatus, RefreshResult
 
 T = TypeVar("T")
+
+_FEW_FILES = 20_000
+"""Number of files that rg searches in less time than a refresh of an index takes to list and compare them."""
 
 Root = Annotated[str, Parameter(help="Directory of the files")]
 
@@ -256,11 +259,22 @@ def grep(
     found = settings.existing(root, cast("FileOptions", chosen))
 
     async def ask() -> GrepResult:
-        return await found.grep(pattern, limit=limit, timeout=None, refresh=refresh, **cast("SearchOptions", others))
+        result = await found.grep(pattern, limit=limit, timeout=None, refresh=refresh, **cast("SearchOptions", others))
+        if advice := _why_slow(result):
+            complain(f"{advice}; `ripwrap search` is faster")
+        return result
 
     # A refresh logs the errors itself.
     show = LinePrinter(lines, others, root)
     return print_grep(lambda: anyio.run(ask), show, as_json=json, errors=not refresh)
+
+
+def _why_slow(result: GrepResult) -> str:
+    """Return the reason why a search without the index would have been faster; empty if there is none."""
+    searched, total = result.candidates or 0, result.files_total or 0
+    if total < _FEW_FILES:
+        return f"the index has only {plural(total, 'file')}"
+    return f"{searched} of {total} files may match, so the index saved little" if searched * 2 > total else ""
 
 
 @index.command(usage="ripwrap index watch [OPTIONS] [ROOT]")
