@@ -247,3 +247,74 @@ def test_page_of_the_command_line_has_the_table_of_missing_flags() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "command-line.md").read_text()
     rows = [f"| {', '.join(f'`{one}`' for one in row.flags)} | {row.reason} | {row.instead} |" for row in MISSING]
     assert "\n".join(("| flags of rg | reason | instead |", "|---|---|---|", *rows)) in page
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--hyperlink-format=default needle",
+        "--hyperlink-format=kitty --heading needle",
+        "--hyperlink-format vscode --column needle src",
+        "--hyperlink-format 'x-y:{path}?{line}' -o needle src",
+        "--hyperlink-format file -l needle",
+        "--hyperlink-format grep+ -c needle",
+        "--hyperlink-format none needle",
+    ],
+)
+@pytest.mark.posix
+@pytest.mark.usefixtures("no_pipe")
+def test_links_are_those_of_rg(line: str, planted: Path) -> None:
+    """Issue 41: with colors, paths are links; the codes of colors are others than those of rg."""
+    words = ["--color=always", *shlex.split(line)]
+    argv = [sync.resolve().path, *BASE, "--hidden", "--glob=!.git", *words]
+    expected = subprocess.run(argv, cwd=planted, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    done = run(*_sorted(words), cwd=planted, code=expected.returncode)
+    colors = re.compile(rb"\x1b\[[0-9;]*m")
+    assert colors.sub(b"", done.stdout) == colors.sub(b"", expected.stdout)
+    assert (b"\x1b]8;;" in done.stdout) is ("none" not in line)
+
+
+@pytest.mark.parametrize("name", ["{path}", "file://x", "x:{path}{nope}", "", "vs-code"])
+def test_unknown_format_of_links_is_refused(name: str, planted: Path) -> None:
+    if not name:
+        assert b"\x1b]8" not in run("--hyperlink-format=", "--color=always", "needle", cwd=planted).stdout
+        return
+    said = run("--hyperlink-format", name, "needle", cwd=planted, code=2).stderr.decode()
+    assert said.startswith("ripwrap: --hyperlink-format must be default, none, file, ")
+    assert said.endswith(f"; got {name}\n")
+
+
+@pytest.mark.parametrize("line", ["--stats needle", "--stats -o needle src", "--stats -q needle", "--stats nothing"])
+@pytest.mark.usefixtures("no_pipe")
+def test_statistics_are_those_of_rg(line: str, planted: Path) -> None:
+    words = shlex.split(line)
+    argv = [sync.resolve().path, *BASE, "--hidden", "--glob=!.git", *words]
+    expected = subprocess.run(argv, cwd=planted, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    done = run(*_sorted(words), cwd=planted, code=expected.returncode)
+    varying = re.compile(rb"^[\d.]+(?= bytes printed| seconds)", re.MULTILINE)
+    assert varying.sub(b"N", done.stdout) == varying.sub(b"N", expected.stdout)
+    assert b"--stats cannot be combined with --count" in run("needle", "-c", "--stats", cwd=planted, code=2).stderr
+
+
+def test_patterns_are_read_from_standard_input(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (planted / "words").write_bytes(b"TODO\r\nThread\r\n")
+    for patterns, found in (("words", "Thread"), ("/dev/null", "")):
+        with open(planted / patterns if patterns == "words" else os.devnull) as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            done = run("-f", "-", "-oI", "-N", "-g*.py", cwd=planted, code=0 if found else 1)
+        assert done.stdout.decode() == (f"{found}\n" if found else "")
+    (planted / "words").write_bytes(b"a\n\xff\n")
+    assert b"words: a pattern in it is not UTF-8" in run("-f", "words", cwd=planted, code=2).stderr
+    assert b"no such file" in run("-f", "gone", cwd=planted, code=2).stderr.lower()
+    (planted / "words").unlink()
+
+
+def test_word_like_a_command_is_refused_and_another_word_is_searched(planted: Path) -> None:
+    assert run("serach", "x", cwd=planted, code=2).stderr == b"ripwrap: unknown command serach; did you mean search?\n"
+    assert run("Thread", "a.py", cwd=planted).stdout == b"a.py:8:class Thread:\n"
+    assert run("Thread", "-oI", "-g", "*.py", cwd=planted).stdout == b"8:Thread\n"  # like `read`
+    assert run("cod", "src", cwd=planted, code=1).stdout == b""
+    assert b"did you mean files?" in run("file", "needle", "src", cwd=planted, code=2).stderr
+    assert b"Usage: ripwrap files" in run("help", "files", cwd=planted).stdout
+    assert b"Usage: ripwrap index build" in run("help", "index", "build", cwd=planted).stdout
+    assert run("-V", cwd=planted).stdout == run("--version", cwd=planted).stdout

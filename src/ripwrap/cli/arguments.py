@@ -7,6 +7,7 @@
 - `-` is standard input.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
@@ -62,15 +63,23 @@ def rewrite(arguments: Sequence[str], app: App) -> list[str]:
 
 
 def _named(arguments: list[str], app: App) -> list[str]:
-    """Return the arguments with a command before them, unless they name one, or a word like one."""
+    """Return the arguments with a command before them, unless they name one.
+
+    A word like a command, such as `serach`, is a pattern only if the next arguments are paths that exist.
+    """
     if not arguments:
         return []
     first, *rest = arguments
     if first == "help":
         return [*rest, "--help"]
     commands = list(app)
-    known = first in commands or (not first.startswith("-") and suggest(first, commands))
-    return arguments if known else ["search", *arguments]
+    if first in commands:
+        return arguments
+    if not first.startswith("-") and suggest(first, commands):
+        plain = (tokens[0] for option, tokens in _split(rest) if not option)
+        if any(not one.startswith("-") and not os.path.exists(one) for one in plain):
+            return arguments  # cyclopts suggests the command
+    return ["search", *arguments]
 
 
 def _as_command(words: Sequence[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
