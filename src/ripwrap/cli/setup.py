@@ -36,10 +36,10 @@ def run_doctor(*, rg: RgPath = None) -> int:
     The exit code is 2 if there is no rg; missing extras do not change it.
     """
     console = styled_console()
-    _print_extras(console)
     free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     python = sys.implementation.name, tuple(sys.version_info[:2])
     console.print(describe(current(), *python, free_threaded=free_threaded))
+    _print_extras(console)
     places = binary.explain(rg)
     for place in places:
         mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")
