@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from ripwrap import sync
 from ripwrap._operations.near import NEAR_LINES
 from ripwrap.cli.errors import FAILED, complain
-from ripwrap.cli.lines import LinePrinter, warn_of_binary
+from ripwrap.cli.lines import LinePrinter, printer_of, warn_of_binary
 from ripwrap.cli.output import print_all, print_coverage, print_json
 from ripwrap.cli.search_options import NearOptions, TerminalSearch
 from ripwrap.models import Begin, Context, Match
@@ -64,4 +64,4 @@ def search_near(search: TerminalSearch, where: NearOptions, *, coverage: bool) -
             **options,
         )
 
-    return print_grep(ask, search.printer(), as_json=run.json)
+    return print_grep(ask, printer_of(search), as_json=run.json)

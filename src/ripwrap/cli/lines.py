@@ -1,4 +1,4 @@
-"""Lines of matches, printed as rg prints them, and lines of ranked chunks.
+"""Lines, paths and counts of a search, printed as rg prints them.
 
 `LinePrinter` does what `crates/printer/src/standard.rs` of rg does, from rg's JSON: the same fields in the same order,
 for each combination of flags.
@@ -7,28 +7,17 @@ for each combination of flags.
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import AnyStr
 
 from ripwrap._display.html import Gaps
-from ripwrap._text import has_text, plural, raw_bytes, shown, text_of
+from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.errors import complain
 from ripwrap.cli.flags import When
 from ripwrap.cli.hyperlinks import link_format, linker
-from ripwrap.cli.search_options import PLAIN, LineFlags
+from ripwrap.cli.search_options import PLAIN, LineFlags, TerminalSearch
 from ripwrap.models import Begin, Context, End, Match, Message, Span, Summary
 
-MAX_SNIPPET_LINES = 6
-"""Maximum number of lines of a ranked chunk that are shown."""
-MAX_LINE_CHARS = 200
-"""Maximum number of characters that are shown of each line of a ranked chunk."""
 MAGENTA, GREEN, RED, RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
 """rg's colors of paths, line numbers and matches."""
-
-
-def left_out(lines: Sequence[AnyStr]) -> str:
-    """Return a text that says how many lines of a chunk are not shown; empty if all lines with text are shown."""
-    rest = lines[MAX_SNIPPET_LINES:]
-    return f"  … {plural(len(rest), 'more line')}" if has_text(rest) else ""
 
 
 def warn_of_binary(path: str | None, offset: int | None) -> None:
@@ -292,6 +281,11 @@ class LinePrinter(PathPrinter):
         if message.submatches and self._finds_parts and not self._flags.only_matching:
             return b"[Omitted long line with %d matches]" % len(message.submatches)
         return b"[Omitted long matching line]" if isinstance(message, Match) else b"[Omitted long context line]"
+
+
+def printer_of(search: TerminalSearch) -> LinePrinter:
+    """Return the printer of the lines of a search."""
+    return LinePrinter(search.lines, search.options, search.run.cwd)
 
 
 def _replaced(message: Match | Context) -> tuple[bytes, list[Span]]:

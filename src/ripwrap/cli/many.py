@@ -12,6 +12,7 @@ from ripwrap import sync
 from ripwrap._ripgrep.command import normalise_path
 from ripwrap.cli.bars import RootsBar
 from ripwrap.cli.errors import FAILED, complain
+from ripwrap.cli.lines import printer_of
 from ripwrap.cli.output import print_all, print_json
 from ripwrap.cli.search_options import ManyRoots, TerminalSearch
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError
@@ -78,7 +79,7 @@ def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool)
 def _printer(roots: Sequence[Root], here: str, search: TerminalSearch) -> Callable[[RootMatch | RootCount], None]:
     """Return a function that prints a result; a path below the directory `here` is printed relative to `here`."""
     places = {root.name: _place(root.path, here) for root in roots}
-    show_lines = search.printer()
+    show_lines = printer_of(search)
 
     def show(one: RootMatch | RootCount) -> None:
         if one.type == "count":

@@ -17,8 +17,9 @@ from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
 from ripwrap._text import FsPath, plural, raw_bytes, shown, shown_json, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
 from ripwrap.cli.flags import RunOptions, spell_as_flag
-from ripwrap.cli.lines import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out, on_one_line, write
+from ripwrap.cli.lines import on_one_line, write
 from ripwrap.cli.records import record
+from ripwrap.cli.snippets import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out
 from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, Message, Summary, TreeEntry
 

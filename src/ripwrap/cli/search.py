@@ -140,12 +140,13 @@ def _refuse_records(others: Mapping[str, object]) -> None:
 def _print_found(search: TerminalSearch, modes: ModeFlags, *, coverage: bool) -> int:
     """Print the results of the library's function for a mode, such as `count`, and return the exit code."""
     from ripwrap.cli import output  # late, too
+    from ripwrap.cli.lines import printer_of
 
     run, lines = search.run, search.lines
     mode = next((name for name, is_given in vars(modes).items() if is_given), "")
     if lines.stats and mode not in ("", "quiet"):
         raise combination_error("stats", Hint(mode))
-    printer = search.printer()
+    printer = printer_of(search)
     show: Callable[[Any], None] = printer
     limit = search.limit
     if mode.startswith("files"):

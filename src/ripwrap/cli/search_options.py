@@ -13,7 +13,6 @@ from ripwrap.cli.flags import GROUPS, RIPWRAP, STDIN, RunOptions, When, check_li
 from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
-    from ripwrap.cli.lines import LinePrinter
     from ripwrap.places.where import PlacedSearchOptions
 
 MANY = Group("Options for many roots", sort_key=7)
@@ -243,9 +242,3 @@ class TerminalSearch:
     lines: LineFlags
     limit: int | None
     options: "PlacedSearchOptions"
-
-    def printer(self) -> "LinePrinter":
-        """Return the printer of the lines."""
-        from ripwrap.cli.lines import LinePrinter  # late: it imports Pydantic
-
-        return LinePrinter(self.lines, self.options, self.run.cwd)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from ripwrap._text import shown
 from ripwrap.cli.flags import When
-from ripwrap.cli.lines import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out
+from ripwrap.cli.snippets import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out
 from ripwrap.results import RankedChunk
 
 _COLOR_SYSTEMS: dict[When, Literal["auto", "standard"] | None] = {"auto": "auto", "always": "standard", "never": None}
