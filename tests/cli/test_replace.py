@@ -48,7 +48,7 @@ def test_apply_and_undo(plant: Plant) -> None:
 
 
 def test_undo_takes_the_directory_that_was_searched(plant: Plant) -> None:
-    folder = plant({f"sub/{name}": text for name, text in FILES.items()})
+    folder = plant({"sub/a": FILES["a"], "sub/b": FILES["b"]})
     run("replace", "foo", "x", "--apply", "--cwd=sub", cwd=folder)
     assert output("undo", "sub", cwd=folder) == "2 files restored.\n"
     assert texts(folder / "sub") == OLD

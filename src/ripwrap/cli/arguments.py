@@ -17,8 +17,6 @@ from cyclopts import UNSET, App, Parameter, Token, UnknownOptionError
 from cyclopts.utils import is_option_like
 
 from ripwrap.cli.flags import STDIN, flag_name
-from ripwrap.cli.places import HistoryFlags, PlaceFlags
-from ripwrap.cli.search_options import LineFlags, ManyRoots, ModeFlags, NearOptions, PatternFlags, SearchRun
 from ripwrap.options import SearchOptions, flag_of, suggest
 
 _OVERRIDES = (
@@ -51,6 +49,8 @@ def rewrite(arguments: Sequence[str], app: App) -> list[str]:
         UnknownOptionError: A word that begins with a dash is neither a flag nor the value of a flag.
     """
     given = _named(list(arguments), app)
+    if len(given) < 2:  # a command, `--help`, or nothing
+        return given
     words = list(_split(given))
     end = next((number for number, (_, tokens) in enumerate(words) if tokens == [_END]), len(words))
     before, after = words[:end], [token for _, tokens in words[end:] for token in tokens]
@@ -122,6 +122,9 @@ def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 @cache
 def _names() -> dict[str, tuple[str, bool]]:
     """Map each flag of `ripwrap search`, long or short, to the name of its option, and to True if it takes a value."""
+    from ripwrap.cli.places import HistoryFlags, PlaceFlags  # late: `ripwrap --help` does not need them
+    from ripwrap.cli.search_options import LineFlags, ManyRoots, ModeFlags, NearOptions, PatternFlags, SearchRun
+
     names = {flag_name("limit"): ("limit", True), "--unrestricted": ("unrestricted", False)}
     names["-u"] = names["--unrestricted"]
     for key, hint in get_type_hints(SearchOptions, include_extras=True).items():

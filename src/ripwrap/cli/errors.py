@@ -17,7 +17,6 @@ from cyclopts import ValidationError as InvalidValueError
 
 from ripwrap._text import shown
 from ripwrap.cli.flags import flag_name
-from ripwrap.cli.rg_flags import explain_missing
 from ripwrap.options import SearchOptions, Size, suggest
 
 if TYPE_CHECKING:
@@ -65,6 +64,8 @@ def usage_error(error: CycloptsError) -> str:
     match error:
         case UnknownOptionError():
             name = (error.token.keyword or error.token.value).partition("=")[0]
+            from ripwrap.cli.rg_flags import explain_missing  # late: only this error needs the table
+
             if said := explain_missing(name):
                 return said
             arguments = error.argument_collection

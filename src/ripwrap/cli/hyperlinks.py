@@ -1,8 +1,8 @@
 """Hyperlinks around paths on a terminal, in the formats of `rg --hyperlink-format` (OSC 8)."""
 
 import os
+import platform
 import re
-import socket
 from collections.abc import Callable
 
 from ripwrap.errors import HintedText
@@ -49,7 +49,7 @@ def link_format(name: str) -> str:
 
 def linker(url: str, cwd: str) -> Callable[[str, int | None, int | None, bytes], bytes]:
     """Return a function that puts a link around bytes, to a path below `cwd`, a line and a column."""
-    host = socket.gethostname() if "{host}" in url else ""
+    host = platform.node() if "{host}" in url else ""
     fixed = {"host": host, "wslprefix": f"wsl$/{os.environ.get('WSL_DISTRO_NAME', '')}"}
 
     def link(path: str, line: int | None, column: int | None, text: bytes) -> bytes:
