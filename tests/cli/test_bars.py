@@ -5,10 +5,12 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
 
 import pytest
 
+from ripwrap.cli.bars import DownloadBar
 from support.cli import RIPWRAP
 
 Plant = Callable[..., Path]
@@ -69,3 +71,28 @@ def test_ctrl_c_removes_the_bar_and_leaves_one_line(plant: Plant, tmp_path: Path
     assert program.returncode == 130
     assert lines_on_screen(written.decode()) == ["ripwrap: interrupted"]
     assert written.rfind(b"\x1b[?25h") > written.rfind(b"\x1b[?25l")  # the cursor is shown
+
+
+@pytest.mark.slow
+@pytest.mark.posix
+def test_cut_download_leaves_one_line_and_a_finished_one_its_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pty
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for interrupted in (True, False):
+        leader, follower = pty.openpty()
+        with (
+            open(follower, "w", encoding="utf-8") as terminal,
+            redirect_stderr(terminal),
+            suppress(KeyboardInterrupt),
+            DownloadBar() as bar,
+        ):
+            bar(100, 100)
+            if interrupted:
+                raise KeyboardInterrupt
+        shown = lines_on_screen(os.read(leader, 65536).decode())
+        os.close(leader)
+        if interrupted:
+            assert shown == ["ripwrap: interrupted"]
+        else:
+            assert len(shown) == 1 and shown[0].startswith("downloading rg ")

@@ -57,6 +57,9 @@ needle -- src
 -e needle src
 -e -5
 -e '-5' -e needle docs
+-e -x -e needle src
+-e -- src
+-g -5 needle
 -e=needle
 -f patterns src
 -f patterns -e class

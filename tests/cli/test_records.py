@@ -35,13 +35,13 @@ NAMES = (
     "sub/deep/d e.rs",
     ".hid",
     "caf\u00e9.md",
-    'q"uote',
-    *((b"\xff.py",) if os.name == "posix" else ()),
+    *(('q"uote', b"\xff.py") if os.name == "posix" else ()),
 )
 PATTERNS = ("needle", "n(e+)d", "caf.", r"\w+", "", r"(?-u:\xff)", r"^x", r"\(|\)", r"[\t ]")
 FLAGS = (
     "-i", "-v", "-w", "-x", "-U", "-N", "-a", "--crlf", "--passthru", "-C1", "-A2", "-B1", "-m1", "-m2", "-F", "-S",
-    "-r<$1>", "-d1", "-g*.py", "-tpy", "--binary", "-ecaf", "--null-data", "--no-unicode", "--stop-on-nonmatch", "-P",
+    "-r<$1>", "-r<$0>", "-rpin",
+    "-d1", "-g*.py", "-tpy", "--binary", "-ecaf", "--null-data", "--no-unicode", "--stop-on-nonmatch", "-P",
 )  # fmt: skip
 
 
