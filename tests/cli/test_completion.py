@@ -36,4 +36,4 @@ def test_other_shells_have_a_script_with_all_commands(shell: str, tmp_path: Path
 
 def test_unknown_shell_is_an_error_that_names_the_flag(tmp_path: Path) -> None:
     said = run("--install-completion", "--shell=tcsh", cwd=tmp_path, code=2).stderr.decode()
-    assert said == "ripwrap: --shell must be bash, zsh, fish or powershell, got tcsh\n"
+    assert said == "ripwrap: --shell must be zsh, bash, fish or powershell, got tcsh\n"

@@ -25,7 +25,7 @@ completion: App = App(
 @completion.default
 def run_completion(
     *,
-    shell: Annotated[Literal["bash", "zsh", "fish", "powershell"] | None, Parameter(metavar="SHELL")] = None,
+    shell: Annotated[Literal["zsh", "bash", "fish", "powershell"] | None, Parameter(metavar="SHELL")] = None,
     output: Annotated[str | None, Parameter(metavar="FILE")] = None,
 ) -> int:
     """Install the completion of commands and flags for a shell.
@@ -43,7 +43,7 @@ def run_completion(
 
     try:
         path = app.install_completion(
-            shell=shell, output=None if output is None else Path(output), add_to_startup=output is None
+            shell=shell, output=None if output is None else Path(output).resolve(), add_to_startup=output is None
         )
     except ShellDetectionError:
         raise ValueError("the shell is unknown; name it with --shell") from None
