@@ -12,7 +12,6 @@ from ripwrap._display.html import Gaps
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.errors import complain
 from ripwrap.cli.flags import When
-from ripwrap.cli.hyperlinks import link_format, linker
 from ripwrap.cli.search_options import PLAIN, LineFlags, TerminalSearch
 from ripwrap.models import Begin, Context, End, Match, Message, Span, Summary
 
@@ -63,9 +62,13 @@ class PathPrinter:
     def __init__(self, flags: LineFlags = PLAIN, cwd: str = ".") -> None:
         self.colored = shows_color(flags.color)
         self._flags = flags
-        url = link_format(flags.hyperlink_format)
-        self.linked = "line" if "{line}" in url else "path" if url and self.colored else ""
-        self.link = linker(url, cwd)
+        self.linked = ""
+        if flags.hyperlink_format != "none":
+            from ripwrap.cli.hyperlinks import link_format, linker  # late: few searches have links
+
+            url = link_format(flags.hyperlink_format)
+            self.linked = "line" if "{line}" in url else "path" if url else ""
+            self.link = linker(url, cwd)
 
     def painted(self, path: str) -> bytes:
         """Return the bytes of a path, in color if paths have one."""
@@ -78,7 +81,7 @@ class PathPrinter:
     def ended(self, path: str, end: bytes) -> bytes:
         """Return the bytes of a path, as a link if paths are links, and then its end; with `--null`, a NUL byte."""
         text = self.painted(path)
-        linked = self.link(path, None, None, text) if self.linked else text
+        linked = self.link(path, None, None, text) if self.linked and self.colored else text
         return linked + (b"\0" if self._flags.null else end)
 
     def path(self, path: str) -> None:

@@ -18,7 +18,6 @@ from ripwrap._text import FsPath, plural, raw_bytes, shown, shown_json, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
 from ripwrap.cli.flags import RunOptions, spell_as_flag
 from ripwrap.cli.lines import on_one_line, write
-from ripwrap.cli.records import record
 from ripwrap.cli.snippets import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out
 from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, Message, Summary, TreeEntry
@@ -67,6 +66,8 @@ def print_results(operation: Operation, show: Callable[[Any], None], run: RunOpt
 
 def print_record(item: Message) -> None:
     """Print a message as rg prints it with `--json`."""
+    from ripwrap.cli.records import record  # late: only --json needs it
+
     _print_json(json.dumps(record(item), ensure_ascii=False, separators=(",", ":")).encode())
 
 
