@@ -4,23 +4,30 @@ import inspect
 import os
 import pydoc
 import re
+from collections.abc import Iterator
+from contextlib import redirect_stdout
 from functools import partial
 from importlib.metadata import version as installed_version
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
+from cyclopts import App as CommandLine
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 import ripwrap
+from ripwrap import cli
+from ripwrap.cli.app import app as command_line
+from ripwrap.cli.help import EXIT_CODES, SETUP_EXIT_CODES
 
 project = "ripwrap"
 author = copyright = "The ripwrap maintainers"
 version = release = installed_version("ripwrap")
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "cyclopts.ext.sphinx"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_build", "demo"]
 nitpicky = True
 nitpick_ignore_regex = [
@@ -67,6 +74,9 @@ _LINK = re.compile(r"^```.*?^```|`[^`\n]*`|(?<=\]\()(?![a-z]+:|#)[^)#\s]+", re.M
 _FENCE = re.compile(r"^```(\w+)$")
 _ANNOTATED = re.compile(r"~?(?:typing\.)?Annotated\[str, <ripwrap[^>]*>\]")
 _ROOM = re.compile(r"\bripwrap\.(?:\w+\.)*(?=[A-Z])")
+_COMMANDS = "<!-- the help of each command -->\n"
+_FLAG_LINES = re.compile(r"^  (?:    )?-.*\n(?: {20,}.*\n)*", re.MULTILINE)
+_EMPTY_GROUP = re.compile(r"^\w[\w ]+:\n\n", re.MULTILINE)
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
 
@@ -86,7 +96,41 @@ def _follow(app: Sphinx, text: str, folder: Path) -> str:
 def _read(app: Sphinx, page: str, content: list[str]) -> None:
     path = Path(app.env.doc2path(page))
     if path.suffix == ".md":
-        content[0] = _follow(app, content[0], path.parent)
+        content[0] = _follow(app, content[0], path.parent).replace(_COMMANDS, _describe_commands())
+
+
+def _help(*command: str) -> str:
+    """Return what `ripwrap COMMAND --help` prints."""
+    os.environ["COLUMNS"] = "80"
+    with redirect_stdout(StringIO()) as printed:
+        cli.run([*command, "--help"])
+    return printed.getvalue()
+
+
+def _commands(node: CommandLine, *above: str) -> Iterator[tuple[str, ...]]:
+    """Yield the names of the commands below a command, in the order of its help text."""
+    for name in node:
+        if not name.startswith("-") and node[name].show:
+            below = list(_commands(node[name], *above, name))
+            yield from below or [(*above, name)]
+
+
+def _describe_commands() -> str:
+    """Return a section for each command with its help; a flag that `search` has, too, is only in that section."""
+    known = set(_FLAG_LINES.findall(_help("search")))
+    sections: list[str] = []
+    for command in _commands(command_line):
+        text = _help(*command)
+        if command != ("search",):
+            left_out = [one for one in _FLAG_LINES.findall(text) if one in known]
+            for one in left_out:
+                text = text.replace(one, "", 1)
+            text = _EMPTY_GROUP.sub("", text).removesuffix(f"\n{EXIT_CODES}\n").removesuffix(f"\n{SETUP_EXIT_CODES}\n")
+            if left_out:
+                end = "\nExamples:\n"
+                text = text.replace(end, f"\n{len(left_out)} more options are those of `ripwrap search`.\n{end}")
+        sections.append(f"## ripwrap {' '.join(command)}\n\n```text\n{text.strip()}\n```\n")
+    return "\n".join(sections)
 
 
 def _include(app: Sphinx, path: Path, page: str, content: list[str]) -> None:

@@ -239,7 +239,9 @@ async def test_mcp_sends_no_control(plant: Plant, anyio_backend: str) -> None:
         ("search", "needle", "-l"), ("search", "needle", "--max-columns", "9"), ("search", "needle", "--limit", "3"),
         ("files",), ("files", "--json"), ("tree",), ("rank", "needle inner"), ("rank", "needle inner", "--json"),
         ("replace", "needle", "pin"), ("search", "needle", "--inside", "zip"),
-        ("structure", "def $F(): $$$", "--lang", "python"), ("expand", "a.py:2"), ("doctor",),
+        ("code", "def $F(): $$$", "--lang", "python"),
+        ("search", "needle", "-C1", "--jsonl"), ("search", "needle", "--null-data"), ("read", "a.py"),
+        ("expand", "a.py:2"), ("doctor",),
     ],
 )  # fmt: skip
 def test_command_line_shows_no_control_on_a_terminal(arguments: tuple[str, ...], plant: Plant) -> None:
@@ -266,10 +268,10 @@ def test_command_line_writes_exact_bytes_into_a_pipe(plant: Plant) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("search", f"{SEQUENCE}("), ("search", "x", SEQUENCE), ("search", "x", f"--{SEQUENCE}"), (SEQUENCE,),
+    [("search", f"{SEQUENCE}("), ("search", "x", SEQUENCE), ("search", "x", f"--{SEQUENCE}"), ("index", SEQUENCE),
      ("search", "x", "-t", SEQUENCE), ("search", "x", "-g", f"[{SEQUENCE}"), ("search", "x", "--on", SEQUENCE),
      ("search", "x", "--rg", SEQUENCE), ("search", "x", "--context", SEQUENCE), ("search", "x", "--rev", SEQUENCE),
-     ("replace", "--undo", "--journal", SEQUENCE), ("scan", "--rules", SEQUENCE)],
+     ("undo", "--journal", SEQUENCE), ("scan", "--rules", SEQUENCE)],
 )  # fmt: skip
 def test_errors_of_the_command_line_echo_no_control(
     arguments: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -348,7 +350,7 @@ def test_authors_and_subjects_of_git_are_shown_without_controls(plant: Plant, fo
     author = {f"GIT_{who}_{what}": hostile for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     for argv in (["init", "-q"], ["add", "-A"], ["commit", "-qm", f"subject {hostile}"]):
         subprocess.run(["git", *argv], cwd=folder, env={**environment, **author}, check=True)
-    for flags in (("--history",), ("--history", "--json"), ("--rev", "HEAD")):
+    for flags in (("--history",), ("--history", "--jsonl"), ("--rev", "HEAD")):
         text = on_terminal("search", "needle", *flags, cwd=folder, environment={"TERM": "dumb", "NO_COLOR": "1"})
         assert "needle" in text
         assert controls(text) == []

@@ -35,6 +35,8 @@ def main() -> None:
 
 
 def _run() -> NoReturn:
+    if sys.argv[1:2] != ["mcp"]:  # a program that runs for long may be traced by a plugin
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # Pydantic would look for one in each package
     try:
         from ripwrap.cli import run
 

@@ -185,8 +185,30 @@ def test_tree_of_a_directory_that_is_only_in_the_revision(plant: Plant) -> None:
     for cwd, path in (("top", "gone"), (".", "top/gone/"), ("top", "./gone"), (".", str(folder / "top" / "gone"))):
         assert output("tree", path, "--rev=HEAD", cwd=folder / cwd) == whole
     assert output("tree", "top/gone", "--rev=HEAD", "-g", "*.py", cwd=folder) == "a.py\n"
-    assert output("tree", "top/gone", "--rev=HEAD", "--max-depth=1", cwd=folder) == "a.py\n"
+    assert output("tree", "top/gone", "--rev=HEAD", "--max-depth=1", cwd=folder) == "deep/\na.py\n"
     assert output("tree", "top", "--rev=HEAD", cwd=folder).startswith("gone/\n")
     for path, says in (("top/gone/a.py", "PATH must be a directory"), ("nope", "no such path in HEAD")):
         assert says in run("tree", path, "--rev=HEAD", cwd=folder, code=2).stderr.decode()
     assert "PATH must be a directory" in run("tree", "top/gone", cwd=folder, code=2).stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "command", ["files", "tree", "search x", "search x a.py", "scan", "rank x", "refs x", "replace x y", "x"]
+)
+def test_glob_in_place_of_a_path_is_answered_with_the_flag(command: str, plant: Plant) -> None:
+    """Issue 41: `ripwrap files '*.py'` only said that there is no such file."""
+    folder = plant({"a.py": "x\n", "sub/b.py": "x\n"})
+    said = run(*command.split(), "sub/*.rs", cwd=folder, code=2).stderr.decode()
+    assert said.endswith("; did you mean -g 'sub/*.rs'?\n")
+    assert "did you mean" not in run(*command.split(), "gone.py", cwd=folder, code=2).stderr.decode()
+
+
+def test_tree_shows_the_directories_at_the_maximum_depth(plant: Plant) -> None:
+    """Issue 41: `ripwrap tree -d 1` showed no directory, because rg lists no file of a directory at this depth."""
+    folder = plant({"src/deep/a.py": "", "src/b.py": "", "top": "", "one/two/three/c": ""})
+    assert output("tree", "-d", "1", cwd=folder) == "one/\nsrc/\ntop\n"
+    assert output("tree", "-d2", cwd=folder) == "one/\n    two/\nsrc/\n    deep/\n    b.py\ntop\n"
+    assert output("tree", "-d2", "src", cwd=folder) == "deep/\n    a.py\nb.py\n"
+    assert output("tree", "-d1", "--limit=2", cwd=folder) == "one/\nsrc/\n[1 truncated]\n"
+    assert output("tree", "-d0", cwd=folder, code=1) == ""
+    assert str(sync.tree_text(cwd=folder, max_depth=1)) == "one/\nsrc/\ntop"

@@ -20,12 +20,18 @@ COMMANDS = (
     "files",
     "tree",
     "types",
+    "files-matching",
+    "watch",
+    "read",
+    "expand",
     "rank",
     "refs",
     "outline",
     "scan",
     "why",
     "replace",
+    "code",
+    "undo",
     "doctor",
     "install",
     "mcp",
@@ -48,9 +54,10 @@ def help_of(command: str) -> str:
 
 def test_help_lists_commands_in_the_order_of_use() -> None:
     text = help_of("")
-    assert text.startswith("Usage: ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n\nSearch files ")
+    usage = "Usage: ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n       ripwrap [OPTIONS] PATTERN [PATH]...\n"
+    assert text.startswith(f"{usage}\nSearch files ")
     listed = text.partition("\nCommands:\n")[2].partition("\n\n")[0]
-    assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == [*COMMANDS[:7], "index", *COMMANDS[7:], "agent"]
+    assert re.findall(r"^  ([\w-]+) ", listed, re.MULTILINE) == [*COMMANDS[:11], "index", *COMMANDS[11:], "agent"]
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, *INDEX_COMMANDS, *AGENT_COMMANDS])
@@ -140,22 +147,27 @@ def test_description_of_each_option_is_short_and_has_no_full_stop(command: str) 
         ("search x --count=3", "--count must be given without a value, got 3"),
         ("types --json py rs", "unexpected argument py; see `ripwrap types --help`"),
         ("index status a b", "unexpected argument b; see `ripwrap index status --help`"),
-        ("doctor -xz", "unknown option -xz; see `ripwrap doctor --help`"),
+        ("doctor -xz", "unknown option -x; see `ripwrap doctor --help`"),
         ("search x --case-insensitive", "unknown option --case-insensitive; did you mean --ignore-case?"),
         ("search x --max-results=3", "unknown option --max-results; did you mean --limit?"),
         ("search x --include a", "unknown option --include; did you mean --glob?"),
         ("search x --exclude a", "unknown option --exclude; did you mean --glob='!…'?"),
         ("search x --max-cuont=3", "unknown option --max-cuont; did you mean --max-count?"),
-        ("search x --pre=sh", "unknown option --pre; see `ripwrap search --help`"),
+        ("x --colors=red", "--colors is not an option of ripwrap: the colors are fixed; use --color=never for none"),
         ("files --ignore-case", "unknown option --ignore-case; see `ripwrap files --help`"),
-        ("search x -q", "unknown option -q; see `ripwrap search --help`"),
+        ("search x -y", "unknown option -y; see `ripwrap search --help`"),
+        ("search -5", "unknown option -5; see `ripwrap search --help`"),
+        ("search x -1j", "unknown option -1j; see `ripwrap search --help`"),
+        ("search x --limit 3 -inf", "-f needs a value; see `ripwrap search --help`"),
+        ("replace -0 x", "unknown option -0; see `ripwrap replace --help`"),
+        ("index grep x -9", "unknown option -9; see `ripwrap index grep --help`"),
+        ("mcp --port -1 -7:3", "unknown option -7:3; see `ripwrap mcp --help`"),
         ("search x -g", "-g needs a value; see `ripwrap search --help`"),
         ("search", "PATTERN is missing; see `ripwrap search --help`"),
         ("tree no-such-directory", "PATH must be a directory, got no-such-directory"),
         ("install --timeout=x", "--timeout must be a number, got x"),
         ("serach x", "unknown command serach; did you mean search?"),
-        ("grep", "unknown command grep; see `ripwrap --help`"),
-        ("--frobnicate", "unknown option --frobnicate; see `ripwrap --help`"),
+        ("--frobnicate", "unknown option --frobnicate; see `ripwrap search --help`"),
         ("index bild", "unknown command bild; did you mean build?"),
     ],
 )

@@ -153,3 +153,20 @@ def test_grep_has_exit_codes_and_json(printed: Callable[..., str]) -> None:
     printed("grep", "Ja(r", code=2)
     printed("grep", "Jar", "--max-columns=-1", code=2)
     assert printed("grep", "Jar", "--no-refresh") == "a.py:1:class Jar:\n"
+
+
+def test_grep_says_when_a_plain_search_is_faster(
+    plant: Plant, home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 41: the index pays only if it has many files, and if few of them may match."""
+    root = plant({"a.py": "class Jar:\n", "b.py": "Jar\n", "c.py": "x = 1\n", "d.py": "y\n", "e.py": "z\n"})
+
+    def said(pattern: str) -> str:
+        assert run(["index", "grep", pattern, str(root), f"--location={home}"]) == 0
+        return capfd.readouterr().err
+
+    assert said("Jar") == "ripwrap: the index has only 5 files; `ripwrap search` is faster\n"
+    monkeypatch.setattr("ripwrap.cli.index._FEW_FILES", 3)
+    assert said("Jar") == ""
+    many = "5 of 5 files may match, so the index saved little; `ripwrap search` is faster\n"
+    assert said("[a-z]") == f"ripwrap: {many}"

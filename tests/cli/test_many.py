@@ -39,7 +39,7 @@ def test_count_covers_each_root_as_a_whole(roots: Path) -> None:
 
 
 def test_json_has_the_name_of_the_root(roots: Path) -> None:
-    lines = output("search", "x", "--repositories", "src/*", "--json", cwd=roots).splitlines()
+    lines = output("search", "x", "--repositories", "src/*", "--jsonl", cwd=roots).splitlines()
     assert [(one["root"], one["path"]) for one in map(json.loads, lines)] == [
         ("a", "f.py"),
         ("a", "f.py"),

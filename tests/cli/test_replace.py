@@ -39,12 +39,25 @@ def test_dry_run_prints_a_diff_that_git_applies(plant: Plant) -> None:
 def test_apply_and_undo(plant: Plant) -> None:
     folder = plant(FILES)
     said = output("replace", "fo(o)", "[$1]", "--apply", cwd=folder)
-    assert said == "2 files changed. `ripwrap replace --undo` restores them.\n"
+    assert said == "2 files changed. `ripwrap undo` restores them.\n"
     assert texts(folder) == NEW
-    assert output("replace", "--undo", cwd=folder) == "2 files restored.\n"
+    assert output("undo", cwd=folder) == "2 files restored.\n"
     assert texts(folder) == OLD
-    assert b"no replacement to undo in" in run("replace", "--undo", cwd=folder, code=2).stderr
+    assert b"no replacement to undo in" in run("undo", cwd=folder, code=2).stderr
     assert run("replace", "zebra", "x", "--apply", cwd=folder, code=1).stderr == b"ripwrap: Nothing to replace.\n"
+
+
+def test_undo_takes_the_directory_that_was_searched(plant: Plant) -> None:
+    folder = plant({"sub/a": FILES["a"], "sub/b": FILES["b"]})
+    run("replace", "foo", "x", "--apply", "--cwd=sub", cwd=folder)
+    assert output("undo", "sub", cwd=folder) == "2 files restored.\n"
+    assert texts(folder / "sub") == OLD
+
+
+def test_dry_run_shows_the_diff_and_writes_nothing(plant: Plant) -> None:
+    folder = plant(FILES)
+    assert output("replace", "foo", "x", "a", "--dry-run", cwd=folder) == output("replace", "foo", "x", "a", cwd=folder)
+    assert texts(folder) == OLD
 
 
 def test_json_has_the_plan_and_the_journal(plant: Plant) -> None:
@@ -53,7 +66,7 @@ def test_json_has_the_plan_and_the_journal(plant: Plant) -> None:
     assert [file["path"] for file in plan["files"]] == ["a", "b"]
     applied = json.loads(output("replace", "foo", "x", "a", "--json", "--apply", cwd=folder))
     assert applied["files"] == [str(folder / "a")]
-    assert output("replace", "--undo", "--journal", applied["journal"], cwd=folder.parent) == "1 file restored.\n"
+    assert output("undo", "--journal", applied["journal"], cwd=folder.parent) == "1 file restored.\n"
     assert texts(folder) == OLD
 
 
@@ -90,9 +103,9 @@ def test_diff_is_colored_on_a_terminal(plant: Plant) -> None:
     ("arguments", "says"),
     [
         ("a b --apply --interactive", "--apply cannot be combined with --interactive"),
-        ("a --undo", "--undo takes no PATTERN"),
-        ("a", "PATTERN and REPLACEMENT are needed"),
-        ("a b --journal x", "add --undo, or leave --journal out"),
+        ("a b --dry-run --apply", "--apply cannot be combined with --dry-run"),
+        ("a b --undo", "unknown option --undo"),
+        ("a", "REPLACEMENT is missing"),
         ("a $1", "the replacement refers to ${1}, but the pattern has no such group (it has no groups)"),
         (r"a \q --escapes", "or leave --escapes out"),
         ("a b --replace c", "unknown option --replace"),

@@ -88,7 +88,19 @@ def test_help_lists_only_flags_that_a_scan_takes(planted: Path) -> None:
     refused = {"--context", "--passthru", "--replace", "--max-count", "--pcre2", "--smart-case", "--multiline-dotall"}
     assert not known & refused
     assert {"--rules", "--redact", "--encoding", "--glob", "--ignore-case", "--limit"} <= known
-    others = {"--sarif", "--redact", "--json", "--baseline", "--write-baseline", "--rules", "--help", "--rg", "--cwd"}
+    others = {
+        "--sarif",
+        "--redact",
+        "--json",
+        "--jsonl",
+        "--unrestricted",
+        "--baseline",
+        "--write-baseline",
+        "--rules",
+        "--help",
+        "--rg",
+        "--cwd",
+    }
     others |= {"--rev", "--repository", "--inside", "--on", "--history", "--since"}
     for flag in known - others - {"--overlaps", "--limit", "--no-line-number"}:
         name = flag.removeprefix("--").replace("-", "_")

@@ -53,7 +53,7 @@ def test_history_names_the_commit_of_each_match(repository: Path) -> None:
     first = git(repository, "rev-parse", "HEAD~1")
     lines = output("search", "needle", "--history", cwd=repository).splitlines()
     assert sorted(lines) == [f"{first[:12]}:a.py:2:needle", f"{first[:12]}:b.txt:1:needle"]
-    as_json = output("search", "needle", "--history", "--json", "-tpy", cwd=repository)
+    as_json = output("search", "needle", "--history", "--jsonl", "-tpy", cwd=repository)
     assert json.loads(as_json)["first"]["id"] == first
     assert output("search", "needle", "--history", "--since=2030-01-01", cwd=repository, code=1) == ""
 
@@ -89,7 +89,9 @@ class TestInside:
         lines = found.stdout.decode().splitlines()
         assert lines == [
             "a.txt:1:needle",
+            "--",
             "f.zip!/x.py:1:needle",
+            "--",
             "n.ipynb!/cell 1-1-one",
             "n.ipynb!/cell 1:2:needle",
             "n.ipynb!/cell 1-3-three",
@@ -99,7 +101,7 @@ class TestInside:
 
     @pytest.mark.slow
     def test_json_has_the_location(self, folder: Path) -> None:
-        lines = output("search", "needle", "--inside=ipynb", "--json", "-g*.ipynb", cwd=folder).splitlines()
+        lines = output("search", "needle", "--inside=ipynb", "--jsonl", "-g*.ipynb", cwd=folder).splitlines()
         match = next(one for one in map(json.loads, lines) if one["type"] == "match")
         assert (match["location"]["cell"], match["location"]["cell_type"]) == (1, "code")
 

@@ -94,17 +94,24 @@ GUARDS: tuple[Guard, ...] = (
         "test_shown.py::test_errors_of_the_command_line_echo_no_control",
     ),
     Guard(
-        "lines on a terminal are escaped",
-        "cli/output.py",
+        "paths on a terminal are escaped",
+        "cli/lines.py",
         "return shown(text).encode() if sys.stdout.isatty() else raw_bytes(text)",
         "return raw_bytes(text)",
         "test_shown.py::test_command_line_shows_no_control_on_a_terminal",
     ),
     Guard(
+        "lines on a terminal are escaped",
+        "cli/lines.py",
+        "return shown(text_of(text), lines=True).encode() if self._escaped else text",
+        "return text",
+        "test_shown.py::test_command_line_shows_no_control_on_a_terminal",
+    ),
+    Guard(
         "JSON on a terminal is escaped",
         "cli/output.py",
-        "_write((shown_json(text) if sys.stdout.isatty() else text) + b",
-        "_write(text + b",
+        "    write((shown_json(text) if sys.stdout.isatty() else text) + b",
+        "    write(text + b",
         "test_shown.py::test_command_line_shows_no_control_on_a_terminal",
     ),
     Guard(
@@ -1036,6 +1043,14 @@ GUARDS: tuple[Guard, ...] = (
         ", install=False",
         "",
         "workspace/test_close_names.py::test_missing_file_is_an_error_without_rg_which_is_not_downloaded",
+    ),
+    # -- Command line --
+    Guard(
+        "a word such as -0 is no argument",
+        "cli/arguments.py",
+        "    _check_dashes(app, plain)",
+        "",
+        "cli/test_help.py::test_error_is_one_line_that_names_the_flag_and_what_it_takes",
     ),
     # -- Files of agents --
     Guard(

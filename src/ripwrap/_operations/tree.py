@@ -48,7 +48,7 @@ def tree(
     """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is its line.
 
     All files are listed before the first entry is yielded. A directory without files has no entry, because rg lists
-    only files.
+    only files. With `max_depth`, a directory at this depth has an entry, and what is in it has none.
 
     Args:
         cwd: The root of the tree. The root itself has no entry.
@@ -112,7 +112,9 @@ def tree_request(
     """Check the arguments, and return the request of `tree()` and `tree_text()`."""
     query = placed_files("tree()", cwd, (), options, ("cwd", "limit", "exclude", "rg"))
     seconds, checked, names = check_timeout(timeout), check_limit(limit), checked_names(exclude)
-    return TreeRequest(Step(query, lambda: FileTreeCollector(names, seconds), seconds), checked)
+    # rg lists only files, so the directories at the maximum depth are known from the files below them.
+    depth, query = query.options.get("max_depth"), query.without("max_depth")
+    return TreeRequest(Step(query, lambda: FileTreeCollector(names, depth, seconds), seconds), checked)
 
 
 async def run_tree(run: Runner, request: TreeRequest) -> Tree:
@@ -144,16 +146,17 @@ class FileTreeCollector(BaseListingCollector[str]):
         root: Entries of the listed directory, by name, as in `TreeDirectory`.
     """
 
-    def __init__(self, exclude: frozenset[str], timeout: float | None) -> None:
+    def __init__(self, exclude: frozenset[str], depth: int | None, timeout: float | None) -> None:
         super().__init__(PathDecoder())
         self.root: TreeDirectory = {}
         self._exclude = exclude
+        self._depth = depth
         self._timeout = timeout
 
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output."""
         for path in self._decoder.feed(chunk):
-            insert_path(self.root, path, self._exclude)
+            insert_path(self.root, path, self._exclude, self._depth)
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
         """Store the exit of rg.
@@ -185,11 +188,15 @@ def checked_names(exclude: Collection[str]) -> frozenset[str]:
     return frozenset(exclude)
 
 
-def insert_path(root: TreeDirectory, path: str, exclude: frozenset[str]) -> None:
-    """Insert a file below `root`, unless a name in its path is excluded."""
+def insert_path(root: TreeDirectory, path: str, exclude: frozenset[str], depth: int | None = None) -> None:
+    """Insert a file below `root`, unless a name in its path is excluded; below `depth`, only its directories."""
     *parents, name = path.split(os.sep)
-    if name not in exclude and exclude.isdisjoint(parents):
+    if name in exclude or not exclude.isdisjoint(parents):
+        return
+    if depth is None or len(parents) < depth:
         insert_parts(root, parents, name)
+    else:
+        directory_at(root, parents[:depth])
 
 
 def insert_parts(root: TreeDirectory, parents: Iterable[str], name: str) -> None:

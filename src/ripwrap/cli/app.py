@@ -11,22 +11,25 @@ from importlib import import_module
 
 from cyclopts import App, CycloptsError, Parameter
 
-from ripwrap.cli.errors import FAILED, FOUND, complain, invalid_options, usage_error
-from ripwrap.cli.flags import OTHER, drop_overridden, move_stdin, spell_as_flag
+from ripwrap.cli.arguments import rewrite
+from ripwrap.cli.errors import FAILED, FOUND, complain, glob_hint, invalid_options, usage_error
+from ripwrap.cli.flags import OTHER, spell_as_flag
 from ripwrap.cli.help import HelpFormatter, epilogue
 from ripwrap.errors import RipwrapError, spell, spell_error
 
 app: App = App(
     name="ripwrap",
     version=lambda: import_module("importlib.metadata").version("ripwrap"),  # late: it takes 15 ms
+    version_flags=["--version", "-V"],
     help="Search files with ripgrep, or serve searches to agents.",
-    usage="ripwrap COMMAND [OPTIONS] [ARGUMENTS]",
+    usage="ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n       ripwrap [OPTIONS] PATTERN [PATH]...",
     help_format="plaintext",
     help_formatter=HelpFormatter(),
     group_parameters=OTHER,
     default_parameter=Parameter(allow_repeating=True),
     help_epilogue=epilogue(
         'ripwrap search "async def" src',
+        'ripwrap "async def" src                     # the same',
         "ripwrap rank 'how are cookies stored'",
         "ripwrap tree src",
         "ripwrap COMMAND --help",
@@ -43,6 +46,10 @@ for _number, (_command, _help) in enumerate(
         "files:files": "List the files that a search would read.",
         "files:tree": "Show files as a tree, shortened to --limit entries.",
         "files:types": "List the file types that --type accepts, with their globs.",
+        "files_matching:files-matching": "List the files that match several patterns.",
+        "watch:watch": "Search again each time files change.",
+        "read:read": "Read lines of a file, with their numbers.",
+        "read:expand": "Print the definition or block around a line.",
         "rank:rank": "Find code by words or a name, best first.",
         "refs:refs": "Find the definitions and uses of a name.",
         "outline:outline": "List the definitions of a file, with their lines.",
@@ -50,13 +57,22 @@ for _number, (_command, _help) in enumerate(
         "scan:scan": "Search for texts that match rules, e.g. secrets.",
         "why:why": "Show why a search reads a file, or does not.",
         "replace:replace": "Show a diff of replacements, or write them with --apply.",
-        "setup:doctor": "Show which rg is used, why, and what it can do.",
+        "code:code": "Search code by its syntax, or replace it.",
+        "replace:undo": "Undo the last replacement in a directory.",
+        "setup:doctor": "Show which rg is used, and what is missing.",
         "setup:install": "Download rg, check its hash, and install it.",
         "mcp:mcp": "Serve tools to agents, over MCP.",
         "agent:agent": "Set up agents to search with ripwrap, or undo that.",
     }.items()
 ):
-    app.command(f"ripwrap.cli.{_command}", name=_command.partition(":")[2], help=_help, sort_key=_number)
+    _module, _, _name = _command.partition(":")
+    app.command(f"ripwrap.cli.{_module}:{_name.replace('-', '_')}", name=_name, help=_help, sort_key=_number)
+app.command(
+    "ripwrap.cli.completion:completion",
+    name="--install-completion",
+    help="Install the completion of commands and flags for a shell.",
+    group=OTHER,
+)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -73,7 +89,7 @@ def run(arguments: list[str] | None = None) -> int:
         complain("stdout is closed, so no results can be printed; send stdout to a file or a pipe")
         return FAILED
     try:
-        given = drop_overridden(move_stdin(sys.argv[1:] if arguments is None else arguments))
+        given = rewrite(sys.argv[1:] if arguments is None else arguments, app)
         code: int | None = app(given, result_action="return_value", exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe; drop the buffered output
@@ -90,6 +106,7 @@ def run(arguments: list[str] | None = None) -> int:
                 complain(line)
             return FAILED
         notes = [spell(note, spell_as_flag) for note in getattr(error, "__notes__", ())]
-        complain("\n".join((spell_error(error, spell_as_flag), *notes)))
+        hint = glob_hint(error.filename) if isinstance(error, FileNotFoundError) else ""
+        complain("\n".join((spell_error(error, spell_as_flag) + hint, *notes)))
         return FAILED
     return code or FOUND

@@ -17,6 +17,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from ripwrap.cli.errors import complain
 from ripwrap.cli.terminal import styled_console
 
 if TYPE_CHECKING:
@@ -39,9 +40,13 @@ class _Bar:
             self._bar.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._bar.console.is_terminal:
+            cut = kind is not None and issubclass(kind, KeyboardInterrupt)
+            self._bar.live.transient = self._bar.live.transient or cut
             self._bar.stop()
+            if cut:
+                complain("interrupted")
 
     def _show(self, what: str, done: int, total: int | None, **fields: Any) -> None:
         if what not in self._tasks:
@@ -77,8 +82,10 @@ class RootsBar(_Bar):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.hide()
+        if kind is not None and issubclass(kind, KeyboardInterrupt) and self._tasks:
+            complain("interrupted")
 
     def __call__(self, done: int, total: int) -> None:
         """Show how many roots were searched; redraw the bar at most ten times per second, and after the last root."""

@@ -1,5 +1,6 @@
 """Exit codes of the commands, and functions that phrase errors and print them to stderr."""
 
+import shlex
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
@@ -32,6 +33,12 @@ def complain(text: str) -> None:
     print(f"ripwrap: {shown(text, lines=True)}", file=sys.stderr)
 
 
+def glob_hint(path: object) -> str:
+    """Return the end of an error about a missing path that looks like a glob, which no shell has expanded."""
+    is_glob = isinstance(path, str) and any(one in path for one in "*?[")
+    return f"; did you mean -g {shlex.quote(shown(str(path)))}?" if is_glob else ""
+
+
 def invalid_options(error: "ValidationError") -> Iterator[str]:
     """Yield an error message for each option with a wrong value.
 
@@ -57,6 +64,10 @@ def usage_error(error: CycloptsError) -> str:
     match error:
         case UnknownOptionError():
             name = (error.token.keyword or error.token.value).partition("=")[0]
+            from ripwrap.cli.rg_flags import explain_missing  # late: only this error needs the table
+
+            if said := explain_missing(name):
+                return said
             arguments = error.argument_collection
             meant = _meant(name, {one for each in arguments for one in each.names if one not in each.negatives})
             return f"unknown option {name}" + (f"; did you mean {meant}?" if meant else advice)
@@ -65,8 +76,7 @@ def usage_error(error: CycloptsError) -> str:
             meant = suggest(name, [one for one in app if not one.startswith("-")])
             return f"unknown {kind} {name}" + (f"; did you mean {meant}?" if meant else advice)
         case MissingArgumentError(argument=argument) if argument is not None:
-            name = error.keyword or argument.name
-            return f"{name} needs a value{advice}" if name.startswith("-") else f"{name} is missing{advice}"
+            return f"{error.keyword} needs a value{advice}" if error.keyword else f"{argument.name} is missing{advice}"
         case CoercionError(token=token) if token is not None and (allowed := _allowed(error.target_type)):
             argument = error.argument
             name = token.keyword or (argument.name if argument is not None else "value")

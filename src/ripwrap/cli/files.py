@@ -9,10 +9,11 @@ from cyclopts import App, Parameter
 
 from ripwrap import sync
 from ripwrap._text import shown
-from ripwrap.cli.errors import FOUND
+from ripwrap.cli.errors import FOUND, glob_hint
 from ripwrap.cli.flags import GROUPS, HERE, Json, Limit, RgPath, RunOptions, flags
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
 from ripwrap.cli.places import FILES, PlaceFlags
+from ripwrap.cli.search_options import LineFlags, Null
 from ripwrap.options import FileOptions
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ files: App = App(
 def run_files(
     *paths: str,
     limit: Limit = None,
+    null: Null = False,
     place: PlaceFlags = FILES,
     run: RunOptions = HERE,
     **options: Unpack[FileOptions],
@@ -52,10 +54,11 @@ def run_files(
     paths
         Files and directories to list [default: all]
     """
-    from ripwrap.cli.output import path_printer, print_results  # late: it imports Pydantic
+    from ripwrap.cli.lines import PathPrinter
+    from ripwrap.cli.output import print_results  # late: it imports Pydantic
 
     listing = partial(sync.files, paths=paths, limit=limit, **place.options(), **options)
-    return print_results(listing, path_printer("never"), run)
+    return print_results(listing, PathPrinter(LineFlags(null=null, color="never")).path, run)
 
 
 tree: App = App(
@@ -63,6 +66,7 @@ tree: App = App(
     usage="ripwrap tree [OPTIONS] [PATH]",
     help_epilogue=epilogue(
         "ripwrap tree",
+        "ripwrap tree src -d 1",
         "ripwrap tree src --limit 200 --max-depth 3",
         "ripwrap tree --rev v1.2",
         "ripwrap tree --inside zip",
@@ -115,7 +119,7 @@ def _names_in_revision(path: str, place: PlaceFlags, run: RunOptions) -> "Items"
 
 
 def _no_directory(path: str) -> ValueError:
-    return ValueError(f"PATH must be a directory, got {shown(path)}")
+    return ValueError(f"PATH must be a directory, got {shown(path)}{glob_hint(path)}")
 
 
 types: App = App(

@@ -1,16 +1,15 @@
 """Make command-line flags from the options of the library, and write options in error messages as flags."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import cache, wraps
-from itertools import islice
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, cast, get_type_hints
 
 from cyclopts import Group, Parameter
 from typing_extensions import TypedDict
 
 from ripwrap.errors import Hint, spell_error
-from ripwrap.options import FileOptions, OptionGroup, Paths, SearchOptions, Size, Strings, flag_of
+from ripwrap.options import FileOptions, OptionGroup, Paths, Size, Strings, flag_of
 
 if TYPE_CHECKING:
     from ripwrap.remote import Host
@@ -25,16 +24,17 @@ GROUPS: dict[OptionGroup, Group] = {
 }
 RIPWRAP = Group("ripwrap options", sort_key=5)
 STDIN = "-"
-"""Path that stands for standard input."""
+"""Path that stands for standard input, as the value of `-f`, too."""
 OTHER = Group("Options", sort_key=0)
 """Group, in help texts, of the options that have no other group, such as `--help`."""
 
 
-def _output(help: str, **settings: Any) -> Parameter:  # noqa: A002 - cyclopts' name
+def output_flag(help: str, **settings: Any) -> Parameter:  # noqa: A002 - cyclopts' name
+    """Return the description of a flag in the group of output options, which has no negation."""
     return Parameter(group=GROUPS["output"], negative=(), help=help, **settings)
 
 
-Json = Annotated[bool, _output("Print JSON, one value a line", show_default=False)]
+Json = Annotated[bool, output_flag("Print JSON, one value a line", name=["--jsonl", "--json"], show_default=False)]
 
 
 def check_limit(_: Any, value: int | None) -> None:
@@ -46,20 +46,11 @@ def check_limit(_: Any, value: int | None) -> None:
         raise ValueError(f"must be a whole number, 0 or more, got {value}")
 
 
-Limit = Annotated[int | None, _output("Maximum number of results in total", metavar="NUM", validator=check_limit)]
-ResultLimit = Annotated[int | None, _output("Maximum number of results", metavar="NUM", validator=check_limit)]
-ListFiles = Annotated[bool, _output("Print only the paths of files that match", alias="-l", show_default=False)]
-CountLines = Annotated[bool, _output("Print only how many lines match in each file", alias="-c", show_default=False)]
-ListOthers = Annotated[bool, _output("Print only the paths of files without a match", show_default=False)]
-CountMatches = Annotated[bool, _output("Print only how many matches each file has", show_default=False)]
-CoverageFlag = Annotated[bool, _output("Also print how many files were searched", show_default=False)]
-LineNumber = Annotated[bool, _output("Show line numbers", alias="-n", show_default="on")]
-MaxColumns = Annotated[
-    int,
-    _output("Omit lines longer than NUM bytes; 0 is no limit", alias="-M", metavar="NUM", validator=check_limit),
-]
+Limit = Annotated[int | None, output_flag("Maximum number of results in total", metavar="NUM", validator=check_limit)]
+ResultLimit = Annotated[int | None, output_flag("Maximum number of results", metavar="NUM", validator=check_limit)]
+CoverageFlag = Annotated[bool, output_flag("Also print how many files were searched", show_default=False)]
 When = Literal["auto", "always", "never"]
-Color = Annotated[When, _output("Color: auto, always or never", metavar="WHEN", show_choices=False)]
+Color = Annotated[When, output_flag("Color: auto, always or never", metavar="WHEN", show_choices=False)]
 Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Run as if ripwrap was started in DIR")]
 RgPath = Annotated[str | None, Parameter(group=RIPWRAP, metavar="PATH", help="rg to run, a path or a name in $PATH")]
 EmbedderName = Annotated[
@@ -86,7 +77,7 @@ NOT_FOR_REPLACE = ("invert_match", "passthru", "replace", "no_line_number")
 """Options of `ripwrap search` that `ripwrap replace` does not have."""
 
 _COMMANDS = {
-    "undo": "ripwrap replace --undo",
+    "undo": "ripwrap undo",
     "refresh": "ripwrap index build",
     "prune": "ripwrap index prune",
     "file_types": "ripwrap types",
@@ -114,27 +105,24 @@ _LIBRARY_ONLY = ("program", "source")
 _LIKE_RG: FileOptions = {"follow": False}
 """Options whose default in the command line is that of rg, and not that of the library."""
 
+_UNRESTRICTED = (("no_ignore",), ("hidden", "include_git"), ("binary",))
+"""Options that the first, the second and the third `-u` switch on; rg reads `.git` with `--hidden`."""
+
+Unrestricted = Annotated[
+    int,
+    Parameter(
+        name=["--unrestricted", "-u"],
+        count=True,
+        allow_repeating=None,  # each `-u` counts
+        negative=(),
+        group=GROUPS["files"],
+        show_default=False,
+        help="No ignore files; -uu: hidden files, too; -uuu: binary, too",
+    ),
+]
+
 _NOT_NEGATED = ("no_line_number",)
 """Options without a negated flag. The negation of `--no-line-number` is the separate option `--line-number` (`-n`)."""
-
-_OVERRIDES = (
-    {"ignore_case", "smart_case", "case_sensitive"},
-    {"word_regexp", "line_regexp"},
-    {"multiline", "stop_on_nonmatch"},
-    {"crlf", "null_data"},
-    {"text", "binary"},
-    {"pcre2", "engine"},
-    {"sort", "sortr"},
-    {"passthru", "context"},
-    {"passthru", "before_context"},
-    {"passthru", "after_context"},
-    {"line_number", "no_line_number"},
-    {"files_with_matches", "files_without_match", "count", "count_matches"},
-)
-"""Groups of options that override each other: the last one on the command line is used (`rg --help` of rg 15)."""
-
-_OWN = {"files_with_matches": "-l", "files_without_match": "", "count": "-c", "count_matches": "", "line_number": "-n"}
-"""Short form of each flag in `_OVERRIDES` that is not an option of the library; empty if the flag has no short form."""
 
 
 def flags(
@@ -153,6 +141,7 @@ def flags(
     def decorate(function: Function) -> Function:
         hints = get_type_hints(options, include_extras=True)
         named = {key: _parameter(key, hint, defaults) for key, hint in hints.items() if key not in without}
+        named["unrestricted"] = Unrestricted
         # The type is made at run time, so no type checker can see its keys. Type checkers see the annotation in the
         # signature, such as `Unpack[SearchOptions]`.
         flags: Any = TypedDict("flags", named, total=False)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
@@ -160,65 +149,13 @@ def flags(
 
         @wraps(function)
         def command(*arguments: Any, **given: Any) -> Any:
-            return function(*arguments, **{**defaults, **given})
+            level = given.pop("unrestricted", 0)
+            opened = {key: True for keys in _UNRESTRICTED[:level] for key in keys if key in named}
+            return function(*arguments, **{**defaults, **opened, **given})
 
         return cast("Function", command)
 
     return decorate
-
-
-def move_stdin(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with each `-` (standard input) at the end, after a `--`; cyclopts takes `-` for an option.
-
-    If there is a `--` already, nothing is moved.
-    """
-    if STDIN not in arguments or "--" in arguments:
-        return list(arguments)
-    return [*(one for one in arguments if one != STDIN), "--", *(one for one in arguments if one == STDIN)]
-
-
-def drop_overridden(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments without the flags that a later flag overrides: `-s -i` becomes `-i`, as in rg."""
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    given = list(_split(arguments[:end]))
-    kept: list[list[str]] = []
-    later: set[str] = set()
-    for option, tokens in reversed(given):
-        if not any(option in group and later & (group - {option}) for group in _OVERRIDES):
-            kept.append(tokens)
-            later.add(option)
-    if len(kept) == len(given):
-        return list(arguments)  # nothing is overridden; keep combined letters as typed
-    return [*(token for tokens in reversed(kept) for token in tokens), *arguments[end:]]
-
-
-def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each option with its tokens (flag and value). Combined letters such as `-in` are split.
-
-    A token that is not a flag of `_names()`, such as a path, is yielded with an empty name.
-    """
-    names, rest = _names(), iter(arguments)
-    for token in rest:
-        left = token
-        while len(left) > 2 and not left.startswith("--") and (found := names.get(left[:2])) and not found[1]:
-            yield found[0], [left[:2]]
-            left = f"-{left[2:]}"
-        name = left.partition("=")[0] if left.startswith("--") else left[:2]
-        option, takes_value = names.get(name, ("", False))
-        yield option, [left, *islice(rest, int(takes_value and left == name))]
-
-
-@cache
-def _names() -> dict[str, tuple[str, bool]]:
-    """Map each flag, long or short, to a pair: the name of its option, and True if the flag takes a value.
-
-    These are the flags of all options in `SearchOptions` and in `_OWN`, but no negations such as `--no-ignore-case`.
-    """
-    spelled = [(key, letter.removeprefix("-"), False) for key, letter in _OWN.items()]
-    for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
-        spelled.append((key, flag_of(hint).short, hint.__origin__ is not bool))
-    names = {flag_name(key): (key, takes_value) for key, _, takes_value in spelled}
-    return names | {f"-{letter}": (key, takes_value) for key, letter, takes_value in spelled if letter}
 
 
 def spell_as_flag(hint: Hint) -> str | None:

@@ -5,24 +5,20 @@ from collections.abc import Callable, Iterator
 from ripwrap import sync
 from ripwrap._operations.near import NEAR_LINES
 from ripwrap.cli.errors import FAILED, complain
-from ripwrap.cli.flags import When
-from ripwrap.cli.lines import warn_of_binary
-from ripwrap.cli.output import match_printer, print_all, print_coverage, print_json
+from ripwrap.cli.lines import LinePrinter, printer_of, warn_of_binary
+from ripwrap.cli.output import print_all, print_coverage, print_json
 from ripwrap.cli.search_options import NearOptions, TerminalSearch
 from ripwrap.models import Begin, Context, Match
 from ripwrap.places.where import PlacedSearchOptions
 from ripwrap.results import GrepResult
 
 
-def print_grep(
-    ask: Callable[[], GrepResult], color: When, max_columns: int, *, as_json: bool, errors: bool = True
-) -> int:
+def print_grep(ask: Callable[[], GrepResult], show: LinePrinter, *, as_json: bool, errors: bool = True) -> int:
     """Call `ask`, print the lines of its result or the result as JSON, and return the exit code.
 
     Args:
         ask: Function that returns the result; warnings while it runs go to stderr.
-        color: When to color lines.
-        max_columns: Maximum length of a line in bytes; longer lines are omitted. 0 is no limit.
+        show: Printer of the lines.
         as_json: True to print the whole result as one line of JSON, or nothing if there is no match.
         errors: True to print the errors of the result to stderr, except errors about broken links.
     """
@@ -45,7 +41,7 @@ def print_grep(
         if result.coverage is not None:
             print_coverage(result.coverage, as_json=False)
 
-    code = print_all(results(), print_json if as_json else match_printer(color, max_columns))
+    code = print_all(results(), print_json if as_json else show)
     return FAILED if failed else code
 
 
@@ -68,4 +64,4 @@ def search_near(search: TerminalSearch, where: NearOptions, *, coverage: bool) -
             **options,
         )
 
-    return print_grep(ask, search.color, search.max_columns, as_json=run.json)
+    return print_grep(ask, printer_of(search), as_json=run.json)

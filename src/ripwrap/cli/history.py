@@ -1,10 +1,12 @@
 """Search all versions of files, for `ripwrap search --history`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ripwrap import sync
-from ripwrap.cli.output import Plain, print_all, print_json
+from ripwrap.cli.lines import LinePrinter
+from ripwrap.cli.output import print_all, print_json
 from ripwrap.cli.search_options import TerminalSearch
 from ripwrap.models import HistoryMatch
 
@@ -22,5 +24,5 @@ def search_history(search: TerminalSearch, where: Mapping[str, Any]) -> int:
             named = f"{match.first.id[:12]}:{match.path}"
             yield match if run.json else match.model_copy(update={"path": named})
 
-    show: Callable[[Any], None] = Plain(colored=search.color == "always", max_columns=search.max_columns)
+    show = LinePrinter(replace(search.lines, heading=False, no_heading=True), search.options, run.cwd)
     return print_all(found(), print_json if run.json else show)

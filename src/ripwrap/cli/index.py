@@ -15,25 +15,24 @@ from cyclopts import App, Parameter
 
 from ripwrap import sync
 from ripwrap._ripgrep.command import spell_file_flags
-from ripwrap._text import shown
+from ripwrap._text import plural, shown
 from ripwrap.cli.bars import IndexBar
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import (
     OTHER,
-    Color,
     EmbedderName,
     HybridWeight,
     Json,
     Limit,
-    LineNumber,
-    MaxColumns,
     ResultLimit,
     RgPath,
     flags,
 )
 from ripwrap.cli.grep import print_grep
 from ripwrap.cli.help import epilogue
+from ripwrap.cli.lines import LinePrinter
 from ripwrap.cli.output import print_all, print_chunk, print_fields, print_json, print_refreshed, printed_warnings
+from ripwrap.cli.search_options import PLAIN, LineFlags
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.results import GrepResult, RankedChunk
 
@@ -41,6 +40,9 @@ if TYPE_CHECKING:
     from ripwrap.index import CheckResult, Index, IndexStatus, RefreshResult
 
 T = TypeVar("T")
+
+_FEW_FILES = 20_000
+"""Number of files that rg searches in less time than a refresh of an index takes to list and compare them."""
 
 Root = Annotated[str, Parameter(help="Directory of the files")]
 
@@ -236,9 +238,7 @@ def grep(
     /,
     *,
     limit: Limit = None,
-    line_number: LineNumber = False,
-    color: Color = "auto",
-    max_columns: MaxColumns = 0,
+    lines: LineFlags = PLAIN,
     refresh: Annotated[bool, Parameter(show_default="on", help="Bring the index up to date first")] = True,
     settings: GrepOptions = GrepOptions(),
     json: Json = False,
@@ -253,17 +253,28 @@ def grep(
     pattern
         Regular expression to search for
     """
-    if line_number:
-        options["no_line_number"] = False
+    options = lines.options(options)
     chosen = {name: value for name, value in options.items() if name in FileOptions.__annotations__}
     others = {"context": 0, **{name: value for name, value in options.items() if name not in chosen}}
     found = settings.existing(root, cast("FileOptions", chosen))
 
     async def ask() -> GrepResult:
-        return await found.grep(pattern, limit=limit, timeout=None, refresh=refresh, **cast("SearchOptions", others))
+        result = await found.grep(pattern, limit=limit, timeout=None, refresh=refresh, **cast("SearchOptions", others))
+        if advice := _why_slow(result):
+            complain(f"{advice}; `ripwrap search` is faster")
+        return result
 
     # A refresh logs the errors itself.
-    return print_grep(lambda: anyio.run(ask), color, max_columns, as_json=json, errors=not refresh)
+    show = LinePrinter(lines, others, root)
+    return print_grep(lambda: anyio.run(ask), show, as_json=json, errors=not refresh)
+
+
+def _why_slow(result: GrepResult) -> str:
+    """Return the reason why a search without the index would have been faster; empty if there is none."""
+    searched, total = result.candidates or 0, result.files_total or 0
+    if total < _FEW_FILES:
+        return f"the index has only {plural(total, 'file')}"
+    return f"{searched} of {total} files may match, so the index saved little" if searched * 2 > total else ""
 
 
 @index.command(usage="ripwrap index watch [OPTIONS] [ROOT]")

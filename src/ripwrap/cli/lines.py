@@ -1,56 +1,22 @@
-"""Lines of matches and ranked chunks, as all printers show them."""
+"""Lines, paths and counts of a search, printed as rg prints them.
 
-from collections.abc import Iterator, Sequence
-from typing import AnyStr
+`LinePrinter` does what `crates/printer/src/standard.rs` of rg does, from rg's JSON: the same fields in the same order,
+for each combination of flags.
+"""
 
-from ripwrap._text import has_text, plural, raw_bytes, shown
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from ripwrap._display.html import Gaps
+from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.errors import complain
-from ripwrap.models import Context, End, Match, Message
+from ripwrap.cli.flags import When
+from ripwrap.cli.search_options import PLAIN, LineFlags, TerminalSearch
+from ripwrap.models import Begin, Context, End, Match, Message, Span, Summary
 
-MAX_SNIPPET_LINES = 6
-"""Maximum number of lines of a ranked chunk that are shown."""
-MAX_LINE_CHARS = 200
-"""Maximum number of characters that are shown of each line of a ranked chunk."""
-
-
-def left_out(lines: Sequence[AnyStr]) -> str:
-    """Return a text that says how many lines of a chunk are not shown; empty if all lines with text are shown."""
-    rest = lines[MAX_SNIPPET_LINES:]
-    return f"  … {plural(len(rest), 'more line')}" if has_text(rest) else ""
-
-
-def numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
-    """Yield the number and the bytes of each line of a match or context; the bytes include the line terminator.
-
-    The number is `None` if the message has no line number. If the option `replace` was passed, the matched texts in the
-    line are replaced.
-    """
-    text = message.replaced() if isinstance(message, Match) else message.lines
-    return number_lines(message, raw_bytes(text))
-
-
-def number_lines(message: Match | Context, text: bytes) -> Iterator[tuple[int | None, bytes]]:
-    """Yield each line of a text of a match or context, with its number; see `numbered()`."""
-    lines = text.removesuffix(b"\n").split(b"\n")
-    for offset, line in enumerate(lines):
-        end = b"\n" if offset < len(lines) - 1 or text.endswith(b"\n") else b""
-        yield None if message.line_number is None else message.line_number + offset, line + end
-
-
-def omitted(message: Match | Context, line: bytes, max_columns: int) -> bytes:
-    """Return the text that rg prints instead of a line longer than `max_columns` bytes; empty for any other line.
-
-    If `max_columns` is 0, no line is too long.
-    """
-    if not max_columns or len(line) <= max_columns:
-        return b""
-    return b"[Omitted long matching line]" if isinstance(message, Match) else b"[Omitted long context line]"
-
-
-def warn_of_binary_end(message: Message) -> None:
-    """If the message is the end of a binary file, warn that the search of the file may have ended early."""
-    if isinstance(message, End):
-        warn_of_binary(message.path, message.binary_offset)
+MAGENTA, GREEN, RED, RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
+"""rg's colors of paths, line numbers and matches."""
 
 
 def warn_of_binary(path: str | None, offset: int | None) -> None:
@@ -64,3 +30,287 @@ def warn_of_binary(path: str | None, offset: int | None) -> None:
             f"{where}: binary, so its search may have ended at the NUL byte at offset {offset}; "
             "--text searches all of it"
         )
+
+
+def shows_color(color: When) -> bool:
+    """Return True if lines and paths are printed in color.
+
+    For `auto`, stdout must be a terminal with colors, or FORCE_COLOR or TTY_COMPATIBLE must let rich print colors.
+    """
+    if color != "auto":
+        return color == "always"
+    if not sys.stdout.isatty() and not os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}:
+        return False
+    from ripwrap.cli.terminal import styled_console  # late: rich takes 40 ms
+
+    return styled_console().color_system is not None
+
+
+def write(line: bytes) -> None:
+    """Write bytes to stdout."""
+    sys.stdout.buffer.write(line)
+
+
+def on_one_line(text: str) -> bytes:
+    """Return the bytes of a text on one line: printable on a terminal, and exact in a pipe, as rg writes them."""
+    return shown(text).encode() if sys.stdout.isatty() else raw_bytes(text)
+
+
+class PathPrinter:
+    """Printer of paths and counts, with the flags for them."""
+
+    def __init__(self, flags: LineFlags = PLAIN, cwd: str = ".") -> None:
+        self.colored = shows_color(flags.color)
+        self._flags = flags
+        self.linked = ""
+        if flags.hyperlink_format != "none":
+            from ripwrap.cli.hyperlinks import link_format, linker  # late: few searches have links
+
+            url = link_format(flags.hyperlink_format)
+            self.linked = "line" if "{line}" in url else "path" if url else ""
+            self.link = linker(url, cwd)
+
+    def painted(self, path: str) -> bytes:
+        """Return the bytes of a path, in color if paths have one."""
+        return self.paint(MAGENTA, on_one_line(path))
+
+    def paint(self, style: bytes, text: bytes) -> bytes:
+        """Return a text, in this color if lines have colors."""
+        return style + text + RESET if self.colored else text
+
+    def ended(self, path: str, end: bytes) -> bytes:
+        """Return the bytes of a path, as a link if paths are links, and then its end; with `--null`, a NUL byte."""
+        text = self.painted(path)
+        linked = self.link(path, None, None, text) if self.linked and self.colored else text
+        return linked + (b"\0" if self._flags.null else end)
+
+    def path(self, path: str) -> None:
+        """Print a path."""
+        write(self.ended(path, b"\n"))
+
+    def count(self, path: str, count: int) -> None:
+        """Print a path and a number."""
+        shown_path = self.ended(path, b":") if self._flags.with_filename else b""
+        write(b"%b%d\n" % (shown_path, count))
+
+
+class LinePrinter(PathPrinter):
+    """Printer of the messages of a search, with the original bytes in a pipe, and with escapes on a terminal."""
+
+    def __init__(self, flags: LineFlags = PLAIN, options: Mapping[str, object] | None = None, cwd: str = ".") -> None:
+        """Set how lines are printed.
+
+        Args:
+            flags: Flags of the command line.
+            options: Options of the search; some of them change how rg prints.
+            cwd: Directory that was searched.
+        """
+        super().__init__(flags, cwd)
+        given = options or {}
+        terminal = sys.stdout.isatty()
+        self._escaped = terminal
+        self._heading = (flags.heading or (terminal and not flags.no_heading)) and not flags.vimgrep
+        self._paths = flags.with_filename
+        self._column = flags.column or flags.vimgrep
+        term = b"\0" if given.get("null_data") else b"\r\n" if given.get("crlf") else b"\n"
+        self._cut_at = term[-1:]
+        self._term = b"\n" if terminal else term
+        self._multiline = bool(given.get("multiline"))
+        between = any(given.get(name) for name in ("context", "before_context", "after_context"))
+        self._between_files = self._term if self._heading else b"--" + self._term if between else b""
+        self._finds_parts = bool(
+            self.colored or flags.only_matching or self._column or flags.stats or "replace" in given
+        )
+        self._gaps = Gaps()
+        self._last: str | None = None
+        self._files = 0
+        self._printed = 0
+
+    def __call__(self, message: Message) -> None:
+        """Print one message."""
+        if isinstance(message, (Match, Context)):
+            if self._gaps.before(message):
+                self._write(b"--" + self._term)
+            for line in self._lines(message):
+                self._write(line)
+        elif isinstance(message, Begin):
+            self._gaps.before(message)
+            self._begin(message.path or "<stdin>")
+        elif isinstance(message, End):
+            warn_of_binary(message.path, message.binary_offset)
+        else:
+            self.stats(message)
+
+    def alone(self, match: Match) -> None:
+        """Print a match of a stream that has only matches, with the heading of its file if it is the first of it."""
+        if match.path != self._last:
+            self._last = match.path
+            self(Begin(path=match.path))
+        self(match)
+
+    def _write(self, line: bytes) -> None:
+        self._printed += len(line)
+        write(line)
+
+    def _begin(self, path: str) -> None:
+        if self._files:
+            self._write(self._between_files)
+        self._files += 1
+        if self._heading and self._paths:
+            self._write(self.ended(path, self._term))
+
+    def stats(self, message: Message) -> None:
+        """Print the statistics of a search, if they are wanted; `message` is any message, and the last has them."""
+        if not isinstance(message, Summary) or not self._flags.stats:
+            return
+        summary, stats = message, message.stats
+        write(
+            f"""
+{stats.matches} matches
+{stats.matched_lines} matched lines
+{stats.searches_with_match} files contained matches
+{stats.searches} files searched
+{self._printed} bytes printed
+{stats.bytes_searched} bytes searched
+{stats.elapsed.total_seconds():.6f} seconds spent searching
+{summary.elapsed_total.total_seconds():.6f} seconds total
+""".encode()
+        )
+
+    def _lines(self, message: Match | Context) -> Iterator[bytes]:
+        """Yield the lines to print for a match or context."""
+        raw, parts = _replaced(message)
+        if not self._finds_parts:
+            parts = []
+        if self._multiline and isinstance(message, Match):
+            yield from self._of_several(message, raw, parts)
+        elif parts and (self._flags.only_matching or self._flags.vimgrep):
+            for start, end in parts:
+                only = self._flags.only_matching
+                begin = self._prelude(message, 0, start, start + 1)
+                text, inside = (raw[start:end], [(0, end - start)]) if only else (raw, [(start, end)])
+                yield begin + self._text(message, text, 0, len(text), inside)
+        else:
+            column = parts[0][0] + 1 if parts else None
+            yield self._prelude(message, 0, 0, column) + self._text(message, raw, 0, len(raw), parts)
+
+    def _of_several(self, message: Match, raw: bytes, parts: Sequence[Span]) -> Iterator[bytes]:
+        """Yield the lines to print for a match that may span several lines."""
+        lines = list(_split_lines(raw, self._cut_at))
+        if parts and self._flags.only_matching:
+            for number, (start, end) in enumerate(lines):
+                first, last = self._trimmed(raw, start, end - len(self._end_of(raw[start:end])))
+                for part in parts:
+                    begin, until = max(first, part[0]), min(last, part[1])
+                    if begin < until:
+                        prelude = self._prelude(message, number, part[0], part[0] + 1)
+                        yield prelude + self._text(message, raw[begin:until], 0, until - begin, [(0, until - begin)])
+        elif parts and self._flags.vimgrep:
+            for part in parts:
+                number, (start, end) = next(
+                    (number, line) for number, line in enumerate(lines) if part[0] < line[1] or line == lines[-1]
+                )
+                prelude = self._prelude(message, number, start, max(part[0] - start, 0) + 1)
+                yield prelude + self._text(message, raw, start, end, [part])
+        else:
+            column = parts[0][0] + 1 if parts else None
+            for number, (start, end) in enumerate(lines):
+                yield self._prelude(message, number, start, column) + self._text(message, raw, start, end, parts)
+
+    def _prelude(self, message: Match | Context, lines: int, offset: int, column: int | None) -> bytes:
+        """Return what precedes a line: its path, number, column and offset, as far as they are wanted.
+
+        Args:
+            message: Match or context.
+            lines: Number of lines of the message before the line.
+            offset: Number of bytes of the message before the line or part.
+            column: Column of the first part, from 1; `None` if there is no part.
+        """
+        mark = b":" if isinstance(message, Match) else b"-"
+        number = None if message.line_number is None else message.line_number + lines
+        path = message.path or "<stdin>"
+        fields = [self.paint(GREEN, b"%d" % number)] if number is not None else []
+        if self._column and column is not None:
+            fields.append(b"%d" % column)
+        if self._flags.byte_offset:
+            fields.append(b"%d" % (message.absolute_offset + offset))
+        rest, end = mark.join(fields), mark if fields else b""
+        if self._paths and not self._heading:
+            after = b"\0" if self._flags.null else mark
+            rest, end = (self.painted(path) + after + rest, end) if fields else (self.painted(path), after)
+        if self._paths and self.colored and (self.linked == "line" or (self.linked and not self._heading)):
+            rest = self.link(path, number, column, rest)
+        return rest + end
+
+    def _text(self, message: Match | Context, raw: bytes, start: int, end: int, parts: Sequence[Span]) -> bytes:
+        """Return a line with its end, without leading white space if it is trimmed; or what replaces a long line."""
+        start, end = self._trimmed(raw, start, end)
+        if self._flags.max_columns and end - start > self._flags.max_columns:
+            return self._omitted(message) + self._term
+        line = raw[start:end]
+        ending = self._end_of(line)
+        end -= len(ending)
+        if self.colored:
+            plain = b"".join(self._painted_parts(raw, start, end, parts))
+        else:
+            plain = self._printable(raw[start:end])
+        return plain + (self._term if self._escaped or not ending else ending)
+
+    def _painted_parts(self, raw: bytes, start: int, end: int, parts: Sequence[Span]) -> Iterator[bytes]:
+        for part in parts:
+            begin, until = max(part[0], start), min(part[1], end)
+            if begin < until:
+                yield self._printable(raw[start:begin])
+                yield RED + self._printable(raw[begin:until]) + RESET
+                start = until
+        yield self._printable(raw[start:end])
+
+    def _printable(self, text: bytes) -> bytes:
+        return shown(text_of(text), lines=True).encode() if self._escaped else text
+
+    def _end_of(self, line: bytes) -> bytes:
+        """Return the terminator of a line; on a terminal, this includes the CR of CRLF, which is not shown."""
+        if (self._escaped or self._term == b"\r\n") and line.endswith(b"\r\n"):
+            return b"\r\n"
+        return self._cut_at if line.endswith(self._cut_at) else b""
+
+    def _trimmed(self, raw: bytes, start: int, end: int) -> Span:
+        if not self._flags.trim:
+            return start, end
+        spaces = bytes(one for one in b"\t\n\x0b\x0c\r " if one not in self._term)
+        return end - len(raw[start:end].lstrip(spaces)), end
+
+    def _omitted(self, message: Match | Context) -> bytes:
+        if message.submatches and self._finds_parts and not self._flags.only_matching:
+            return b"[Omitted long line with %d matches]" % len(message.submatches)
+        return b"[Omitted long matching line]" if isinstance(message, Match) else b"[Omitted long context line]"
+
+
+def printer_of(search: TerminalSearch) -> LinePrinter:
+    """Return the printer of the lines of a search."""
+    return LinePrinter(search.lines, search.options, search.run.cwd)
+
+
+def _replaced(message: Match | Context) -> tuple[bytes, list[Span]]:
+    """Return the bytes of a message, with the replacements of the matched parts, and the positions of these parts."""
+    raw, parts = message.raw_lines, [(hit.start, hit.end) for hit in message.submatches]
+    if not isinstance(message, Match) or all(hit.replacement is None for hit in message.submatches):
+        return raw, parts
+    pieces, done, length = list[bytes](), 0, 0
+    for number, hit in enumerate(message.submatches):
+        new = raw_bytes(hit.match if hit.replacement is None else hit.replacement)
+        length += hit.start - done
+        parts[number] = length, length + len(new)
+        pieces += raw[done : hit.start], new
+        length, done = length + len(new), hit.end
+    return b"".join((*pieces, raw[done:])), parts
+
+
+def _split_lines(raw: bytes, end: bytes) -> Iterator[Span]:
+    """Yield the start and end of each line of `raw`; a line includes its terminator `end`."""
+    start = 0
+    while start < len(raw):
+        found = raw.find(end, start)
+        after = len(raw) if found < 0 else found + 1
+        yield start, after
+        start = after

@@ -12,11 +12,10 @@ from ripwrap import sync
 from ripwrap._ripgrep.command import normalise_path
 from ripwrap.cli.bars import RootsBar
 from ripwrap.cli.errors import FAILED, complain
-from ripwrap.cli.flags import When
-from ripwrap.cli.output import count_printer, match_printer, print_all, print_json
+from ripwrap.cli.lines import printer_of
+from ripwrap.cli.output import print_all, print_json
 from ripwrap.cli.search_options import ManyRoots, TerminalSearch
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError
-from ripwrap.models import Begin, FileCount
 from ripwrap.repositories import Root, RootCount, RootError, RootMatch
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool)
         roots = sync.Repositories(
             *globs, only=many.only_root, exclude=many.exclude_root, executor=executor, rg=search.run.rg
         )
-        show = print_json if search.run.json else _printer(roots.roots, here, search.color, search.max_columns)
+        show = print_json if search.run.json else _printer(roots.roots, here, search)
         bar = stack.enter_context(RootsBar())
         found: Generator[RootMatch | RootCount | RootError]
         options = cast("SearchOptions", search.options)
@@ -77,24 +76,17 @@ def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool)
     return FAILED if failed else code
 
 
-def _printer(
-    roots: Sequence[Root], here: str, color: When, max_columns: int
-) -> Callable[[RootMatch | RootCount], None]:
+def _printer(roots: Sequence[Root], here: str, search: TerminalSearch) -> Callable[[RootMatch | RootCount], None]:
     """Return a function that prints a result; a path below the directory `here` is printed relative to `here`."""
     places = {root.name: _place(root.path, here) for root in roots}
-    show_match, show_count = match_printer(color, max_columns), count_printer(color)
-    last: str | None = None
+    show_lines = printer_of(search)
 
     def show(one: RootMatch | RootCount) -> None:
-        nonlocal last
         if one.type == "count":
-            show_count(FileCount(path=places[one.root], count=one.count))
+            show_lines.count(places[one.root], one.count)
             return
         path = normalise_path(os.path.join(places[one.root], one.path or ""))
-        if path != last:
-            last = path
-            show_match(Begin(path=path))
-        show_match(one.model_copy(update={"path": path}))
+        show_lines.alone(one.model_copy(update={"path": path}))
 
     return show
 

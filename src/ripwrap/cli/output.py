@@ -13,22 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, TypeAdapter
 
 from ripwrap._code.outline import Section, outline_rows
-from ripwrap._display.html import Gaps
 from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
 from ripwrap._text import FsPath, plural, raw_bytes, shown, shown_json, text_of
-from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
-from ripwrap.cli.flags import RunOptions, When, spell_as_flag
-from ripwrap.cli.lines import (
-    MAX_LINE_CHARS,
-    MAX_SNIPPET_LINES,
-    left_out,
-    number_lines,
-    numbered,
-    omitted,
-    warn_of_binary_end,
-)
+from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
+from ripwrap.cli.flags import RunOptions, spell_as_flag
+from ripwrap.cli.lines import on_one_line, write
+from ripwrap.cli.snippets import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out
 from ripwrap.errors import HintedText
-from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Summary, TreeEntry
+from ripwrap.models import Begin, Context, End, Message, Summary, TreeEntry
 
 if TYPE_CHECKING:
     from ripwrap._code.references import Reference
@@ -40,8 +32,6 @@ Operation: TypeAlias = Callable[..., Iterable[object]]
 
 _NO_RESULTS = (Begin, Context, End, Summary)
 """Types of the items that are printed with results, but are no results."""
-_MAGENTA, _GREEN, _RED, _RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
-"""rg's colors of paths, line numbers and matches."""
 
 
 def print_all(items: Iterable[Item], show: Callable[[Any], None], *, lenient: bool = False) -> int:
@@ -74,11 +64,18 @@ def print_results(operation: Operation, show: Callable[[Any], None], run: RunOpt
     return print_all(results(), print_json if run.json else show)
 
 
+def print_record(item: Message) -> None:
+    """Print a message as rg prints it with `--json`."""
+    from ripwrap.cli.records import record  # late: only --json needs it
+
+    _print_json(json.dumps(record(item), ensure_ascii=False, separators=(",", ":")).encode())
+
+
 def _print_errors(summary: Summary) -> bool:
     """Print the errors in a summary, except errors about broken links; return True if an error was printed."""
     errors = [error for error in summary.errors if not error.harmless]
     for error in errors:
-        complain(str(error))
+        complain(str(error) + (glob_hint(error.path) if error.kind == "missing" else ""))
     return bool(errors)
 
 
@@ -110,7 +107,11 @@ def printed_warnings() -> Generator[_WarningPrinter]:
 def print_json(item: BaseModel | str) -> None:
     """Print a model or a path as one line of JSON."""
     text = item.model_dump_json().encode() if isinstance(item, BaseModel) else _path_adapter().dump_json(item)
-    _write((shown_json(text) if sys.stdout.isatty() else text) + b"\n")
+    _print_json(text)
+
+
+def _print_json(text: bytes) -> None:
+    write((shown_json(text) if sys.stdout.isatty() else text) + b"\n")
 
 
 @cache
@@ -121,10 +122,10 @@ def _path_adapter() -> TypeAdapter[str]:
 def print_types(types: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
     """Print one line for each file type with its globs, as `rg --type-list` does, or one line of JSON for all types."""
     if as_json:
-        _write(json.dumps(types).encode() + b"\n")
+        write(json.dumps(types).encode() + b"\n")
         return
     for name, globs in types.items():
-        _write(_bytes(f"{name}: {', '.join(globs)}") + b"\n")
+        write(on_one_line(f"{name}: {', '.join(globs)}") + b"\n")
 
 
 def print_reason(reason: "Reason") -> None:
@@ -146,48 +147,15 @@ def print_coverage(coverage: "Coverage", *, as_json: bool) -> None:
             complain(f"{shown(reason.path)}: {reason.message.spell(spell_as_flag)}")
 
 
-def path_printer(color: When) -> Callable[[str], None]:
-    """Return a function that prints a path.
-
-    The path has rg's color if `color` is 'always', or if it is 'auto' and stdout shows colors.
-    """
-    paint = _path_painter(color)
-    return lambda path: _write(paint(path) + b"\n")
-
-
-def count_printer(color: When) -> Callable[[FileCount], None]:
-    """Return a function that prints `path:count`.
-
-    The path has rg's color if `color` is 'always', or if it is 'auto' and stdout shows colors.
-    """
-    paint = _path_painter(color)
-    return lambda counted: _write(b"%b:%d\n" % (paint(counted.path), counted.count))
-
-
-def _path_painter(color: When) -> Callable[[str], bytes]:
-    if color == "always" or (color == "auto" and _shows_color()):
-        return lambda path: _MAGENTA + _bytes(path) + _RESET
-    return _bytes
-
-
-def _shows_color() -> bool:
-    """Return True if stdout is a terminal with colors, or if FORCE_COLOR or TTY_COMPATIBLE lets rich print colors."""
-    if not sys.stdout.isatty() and not os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}:
-        return False
-    from ripwrap.cli.terminal import styled_console  # late: rich takes 40 ms
-
-    return styled_console().color_system is not None
-
-
 def print_entry(entry: TreeEntry) -> None:
     """Print an entry of a tree as one line."""
-    _write(_bytes(f"{'    ' * entry.depth}{entry.name}{'/' if entry.is_dir else ''}") + b"\n")
+    write(on_one_line(f"{'    ' * entry.depth}{entry.name}{'/' if entry.is_dir else ''}") + b"\n")
 
 
 def print_sections(sections: Sequence[Section]) -> int:
     """Print the outline of a file, and return the exit code."""
     for row in outline_rows(sections):
-        _write(_bytes(row) + b"\n")
+        write(on_one_line(row) + b"\n")
     return FOUND if sections else NOTHING
 
 
@@ -195,7 +163,7 @@ def print_reference(one: "Reference") -> None:
     """Print a definition or use of a name as one line: path, number, kind, confidence and text."""
     about = one.kind if one.syntax in ("code", "text") else f"{one.kind} in {one.syntax}"
     row = b"%b:%d: %b" % (os.fsencode(one.path), one.line, raw_bytes(f"[{about}, {one.confidence}] {one.text}"))
-    _write((shown(text_of(row)).encode() if sys.stdout.isatty() else row) + b"\n")
+    write((shown(text_of(row)).encode() if sys.stdout.isatty() else row) + b"\n")
 
 
 def print_chunk(chunk: "RankedChunk") -> None:
@@ -211,15 +179,15 @@ def print_chunk(chunk: "RankedChunk") -> None:
 def _print_plain(chunk: "RankedChunk") -> None:
     symbol = b"  %b" % raw_bytes(chunk.symbol) if chunk.symbol else b""
     where = b"%b:%d-%d" % (os.fsencode(chunk.path), chunk.start_line, chunk.end_line)
-    _write(b"%b%b  %.2f\n" % (where, symbol, chunk.score))
+    write(b"%b%b  %.2f\n" % (where, symbol, chunk.score))
     if chunk.reasons:
-        _write(os.fsencode(f"  {'; '.join(chunk.reasons)}\n"))
+        write(os.fsencode(f"  {'; '.join(chunk.reasons)}\n"))
     lines = raw_bytes(chunk.text).removesuffix(b"\n").split(b"\n")
     for number, line in enumerate(lines[:MAX_SNIPPET_LINES], chunk.start_line):
-        _write(b"  %d:%b\n" % (number, _cut(line.removesuffix(b"\r"))))
+        write(b"  %d:%b\n" % (number, _cut(line.removesuffix(b"\r"))))
     if rest := left_out(lines):
-        _write(f"{rest}\n".encode())
-    _write(b"\n")
+        write(f"{rest}\n".encode())
+    write(b"\n")
 
 
 def _cut(line: bytes) -> bytes:
@@ -246,7 +214,7 @@ def print_fields(model: BaseModel) -> None:
     for name, value in model:
         for one in _split_models(value):
             if one not in (None, (), ""):
-                _write(_bytes(f"{name.replace('_', ' ')}: {_format_value(one)}") + b"\n")
+                write(on_one_line(f"{name.replace('_', ' ')}: {_format_value(one)}") + b"\n")
 
 
 def _split_models(value: object) -> tuple[object, ...]:
@@ -270,69 +238,3 @@ def _format_value(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S} UTC"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-def _bytes(text: str) -> bytes:
-    """Return the bytes of a text on one line: printable on a terminal, and exact in a pipe, as rg writes them."""
-    return shown(text).encode() if sys.stdout.isatty() else raw_bytes(text)
-
-
-def _write(line: bytes) -> None:
-    sys.stdout.buffer.write(line)
-
-
-def _highlighted(message: Match | Context) -> bytes:
-    """Return the bytes of a match or context, with codes of rg's color around each matched text.
-
-    In a matched text of several lines, each line has its own codes. Replaced texts are not colored.
-    """
-    if not isinstance(message, Match) or any(hit.replacement is not None for hit in message.submatches):
-        return raw_bytes(message.replaced() if isinstance(message, Match) else message.lines)
-    raw, done, pieces = message.raw_lines, 0, list[bytes]()
-    for hit in message.submatches:
-        pieces += raw[done : hit.start], b"\n".join(map(_red, raw[hit.start : hit.end].split(b"\n")))
-        done = hit.end
-    return b"".join((*pieces, raw[done:]))
-
-
-def _red(text: bytes) -> bytes:
-    return _RED + text + _RESET if text else b""
-
-
-def match_printer(color: When, max_columns: int) -> Callable[[Message], None]:
-    """Return the printer of a search: on a terminal, it groups lines by file; otherwise, each line has its path."""
-    if sys.stdout.isatty():
-        from ripwrap.cli.terminal import Grouped  # late: rich takes 40 ms
-
-        return Grouped(color, max_columns)
-    return Plain(colored=color == "always", max_columns=max_columns)
-
-
-class Plain:
-    """Printer of `path:number:line`, or `path-number-line` for context, with the original bytes, like rg in a pipe."""
-
-    def __init__(self, *, colored: bool = False, max_columns: int = 0) -> None:
-        self._gaps = Gaps()
-        self._colored = colored
-        self._max_columns = max_columns
-
-    def __call__(self, message: Message) -> None:
-        """Print one message."""
-        warn_of_binary_end(message)
-        if self._gaps.before(message):
-            _write(b"--\n")
-        if isinstance(message, (Match, Context)):
-            mark = b":" if isinstance(message, Match) else b"-"
-            path = self._paint(_MAGENTA, os.fsencode(message.path or "<stdin>"))
-            lines = list(numbered(message))
-            painted = number_lines(message, _highlighted(message)) if self._colored else lines
-            for (number, plain), (_, line) in zip(lines, painted, strict=True):
-                place = b"" if number is None else self._paint(_GREEN, b"%d" % number) + mark
-                shown_line = omitted(message, plain, self._max_columns) or line.removesuffix(b"\n")
-                whole = b"%b%b%b%b" % (path, mark, place, shown_line)
-                if sys.stdout.isatty() and not self._colored:
-                    whole = shown(text_of(whole), lines=True).encode()
-                _write(whole + b"\n")
-
-    def _paint(self, style: bytes, text: bytes) -> bytes:
-        return style + text + _RESET if self._colored else text

@@ -1,7 +1,8 @@
-"""Command `ripwrap replace`: show a diff, ask for each edit, write, and undo."""
+"""Commands `ripwrap replace` and `ripwrap undo`: show a diff, ask for each edit, write, and restore."""
 
+import os
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal, Unpack
 
@@ -12,8 +13,8 @@ from ripwrap._display.console import colored_diff
 from ripwrap._edits.planning import MAX_BYTES
 from ripwrap._text import plural
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
-from ripwrap.cli.flags import HERE, NOT_FOR_REPLACE, OTHER, Color, RunOptions, When, flags
-from ripwrap.cli.help import epilogue
+from ripwrap.cli.flags import HERE, NOT_FOR_REPLACE, OTHER, Color, Cwd, Json, RunOptions, When, flags
+from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
 from ripwrap.cli.output import print_json
 from ripwrap.cli.terminal import styled_console
 from ripwrap.edits import AppliedEdits, Edit, EditPlan, FileEdits
@@ -35,19 +36,15 @@ y: replace this, n: leave this, a: replace this and the rest, d: leave this and 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class WriteOptions:
-    """Options that say what to do with replacements: show, write or undo them."""
+    """Options that say what to do with replacements: show or write them."""
 
     apply: Annotated[bool, Parameter(group=OTHER, negative=(), show_default=False, help="Write the files")] = False
     interactive: Annotated[
         bool, Parameter(group=OTHER, negative=(), show_default=False, help="Ask for each replacement, then write")
     ] = False
-    undo: Annotated[
-        bool, Parameter(group=OTHER, negative=(), show_default=False, help="Undo the last replacement in --cwd")
+    dry_run: Annotated[
+        bool, Parameter(group=OTHER, negative=(), show_default=False, help="Show the diff, which is the default")
     ] = False
-    journal: Annotated[
-        str | None,
-        Parameter(group=OTHER, metavar="DIR", help="Journal of the replacement to --undo [default: the last]"),
-    ] = None
     break_hard_links: Annotated[
         bool,
         Parameter(
@@ -55,36 +52,23 @@ class WriteOptions:
         ),
     ] = False
 
-    def check(self, texts: Collection[str | None]) -> None:
-        """Raise `ValueError` if the options contradict each other or the positional arguments.
-
-        Args:
-            texts: Pattern and replacement; `None` stands for a text that was not given.
-        """
-        given = [name for name in ("apply", "interactive", "undo") if getattr(self, name)]
+    def check(self) -> None:
+        """Raise `ValueError` if the options contradict each other."""
+        given = [name for name in ("apply", "interactive", "dry_run") if getattr(self, name)]
         if len(given) > 1:
             raise combination_error(given[0], Hint(given[1], kind="omit"))
-        if self.journal is not None and not self.undo:
-            raise ValueError("--journal needs --undo; add --undo, or leave --journal out")
-        if self.undo and any(text is not None for text in texts):
-            raise ValueError(
-                "--undo takes no PATTERN, because it restores the files of an earlier replacement; leave PATTERN out, "
-                "or pass the directory that was searched as --cwd"
-            )
-        if not self.undo and any(text is None for text in texts):
-            raise ValueError("PATTERN and REPLACEMENT are needed; see `ripwrap replace --help`")
 
 
 SHOW = WriteOptions()
 
 replace: App = App(
     name="replace",
-    usage="ripwrap replace [OPTIONS] PATTERN REPLACEMENT [PATH]...\n       ripwrap replace --undo",
+    usage="ripwrap replace [OPTIONS] PATTERN REPLACEMENT [PATH]...",
     help_epilogue=epilogue(
         "ripwrap replace 'old_(\\w+)' 'new_$1' src        # show a diff, write nothing",
         "ripwrap replace 'old_(\\w+)' 'new_$1' src --apply",
         "ripwrap replace -F 'a[0]' 'a.first' --interactive",
-        "ripwrap replace --undo                         # undo the last replacement",
+        "ripwrap undo                                   # undo the last replacement",
         after=EXIT_CODES,
     ),
 )
@@ -93,8 +77,8 @@ replace: App = App(
 @replace.default
 @flags(SearchOptions, VISIBLE_FILES, without=NOT_FOR_REPLACE)
 def run_replace(
-    pattern: str | None = None,
-    replacement: str | None = None,
+    pattern: str,
+    replacement: str,
     /,
     *paths: str,
     escapes: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -121,21 +105,44 @@ def run_replace(
     max_bytes
         Maximum size of a file, and of all edits, in bytes
     """
-    write.check((pattern, replacement))
-    if pattern is None or replacement is None:
-        return _undo_last(write.journal, run.cwd, as_json=run.json)
+    write.check()
     plan = sync.replace(
         pattern, replacement, cwd=run.cwd, paths=paths, escapes=escapes, max_bytes=max_bytes, rg=run.rg, **options
     )
-    return _show_or_write(plan, write, color, as_json=run.json)
+    return show_or_write(plan, write, color, as_json=run.json)
 
 
-def _undo_last(journal: str | None, cwd: str, *, as_json: bool) -> int:
-    """Undo the replacement in `journal`; if this is None, undo the last replacement in `cwd`. Return the exit code."""
-    return _print_applied(sync.undo(journal, cwd=cwd), as_json=as_json)
+undo: App = App(
+    name="undo",
+    usage="ripwrap undo [OPTIONS] [DIR]",
+    help_epilogue=epilogue("ripwrap undo", "ripwrap undo src", after=SETUP_EXIT_CODES),
+)
 
 
-def _show_or_write(plan: sync.ReplacePlan, options: WriteOptions, color: When, *, as_json: bool) -> int:
+@undo.default
+def run_undo(
+    directory: Annotated[str, Parameter(name="DIR")] = ".",
+    /,
+    *,
+    journal: Annotated[str | None, Parameter(metavar="PATH")] = None,
+    json: Json = False,
+    cwd: Cwd = ".",
+) -> int:
+    """Undo the last replacement in a directory.
+
+    If one file cannot be restored, no file is changed.
+
+    Parameters
+    ----------
+    directory
+        Directory that was searched
+    journal
+        Journal of the replacement to undo [default: the last]
+    """
+    return _print_applied(sync.undo(journal, cwd=os.path.join(cwd, directory)), as_json=json)
+
+
+def show_or_write(plan: sync.ReplacePlan, options: WriteOptions, color: When, *, as_json: bool) -> int:
     """Show a plan, or write the chosen replacements, and return the exit code."""
     for error in plan.errors:
         complain(str(error))
@@ -161,7 +168,7 @@ def _print_applied(applied: AppliedEdits, *, as_json: bool) -> int:
     if as_json:
         print_json(applied)
     else:
-        print(applied if applied.undone else f"{applied} `ripwrap replace --undo` restores them.")
+        print(applied if applied.undone else f"{applied} `ripwrap undo` restores them.")
     return FOUND
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Annotated
 
 from cyclopts import App, Parameter
+from rich.console import Console
 from rich.text import Text
 
 from ripwrap import binary, sync
@@ -15,6 +16,7 @@ from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.cli.bars import DownloadBar
 from ripwrap.cli.errors import FAILED, FOUND, complain
+from ripwrap.cli.extras import NEEDED, extras, missing_packages, version
 from ripwrap.cli.flags import RgPath, parse_host
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
 from ripwrap.cli.terminal import styled_console
@@ -29,11 +31,15 @@ doctor: App = App(
 
 @doctor.default
 def run_doctor(*, rg: RgPath = None) -> int:
-    """Show which rg is used, why, and what it can do."""
+    """Show which rg is used and why, and which extras are installed.
+
+    The exit code is 2 if there is no rg; missing extras do not change it.
+    """
     console = styled_console()
     free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     python = sys.implementation.name, tuple(sys.version_info[:2])
     console.print(describe(current(), *python, free_threaded=free_threaded))
+    _print_extras(console)
     places = binary.explain(rg)
     for place in places:
         mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")
@@ -55,6 +61,17 @@ def run_doctor(*, rg: RgPath = None) -> int:
         )
     )
     return FOUND
+
+
+def _print_extras(console: Console) -> None:
+    """Print the version, the extras that are installed, and the commands for which a package is missing."""
+    there = [extra for extra in extras() if not missing_packages(extra)]
+    console.print(Text.assemble(("ripwrap ", "bold"), (version(), "bold green"), f", extras: {', '.join(there)}"))
+    for command, needed in NEEDED.items():
+        if missing := [name for extra in needed for name in missing_packages(extra)]:
+            install = Hint(kind="install", target=f"ripwrap[{','.join(needed)}]")
+            mark, named = Text("✗ ", "dim"), (f"ripwrap {command}", "bold")
+            console.print(Text.assemble(mark, named, f" needs {', '.join(dict.fromkeys(missing))}: {install}"))
 
 
 install: App = App(

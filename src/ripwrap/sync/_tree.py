@@ -35,7 +35,7 @@ def tree(
     """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is its line.
 
     All files are listed before the first entry is yielded. A directory without files has no entry, because rg lists
-    only files.
+    only files. With `max_depth`, a directory at this depth has an entry, and what is in it has none.
 
     Args:
         cwd: The root of the tree. The root itself has no entry.

@@ -1,0 +1,65 @@
+"""Command `ripwrap watch`: search again each time files change, and print the matches that came and went."""
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from typing import Unpack
+
+from cyclopts import App
+
+from ripwrap import sync
+from ripwrap.cli.errors import FOUND
+from ripwrap.cli.flags import HERE, RunOptions, flags
+from ripwrap.cli.help import epilogue
+from ripwrap.cli.lines import LinePrinter, write
+from ripwrap.cli.output import print_json, printed_warnings
+from ripwrap.cli.search_options import PLAIN, LineFlags
+from ripwrap.models import Match
+from ripwrap.options import SearchOptions
+
+watch: App = App(
+    name="watch",
+    usage="ripwrap watch [OPTIONS] PATTERN [PATH]...",
+    help_epilogue=epilogue("ripwrap watch TODO src", "ripwrap watch TODO --jsonl"),
+)
+
+
+@watch.default
+@flags(SearchOptions, without=("context", "before_context", "after_context", "passthru"))
+def run_watch(
+    pattern: str,
+    /,
+    *paths: str,
+    lines: LineFlags = PLAIN,
+    run: RunOptions = HERE,
+    **options: Unpack[SearchOptions],
+) -> int:
+    """Search again each time files change, until Ctrl-C.
+
+    Lines with + are matches that were added, lines with - were removed.
+
+    Parameters
+    ----------
+    pattern
+        Regular expression to search for
+    paths
+        Files and directories to search [default: all]
+    """
+    given = lines.options(options)
+    show = LinePrinter(lines, given, run.cwd)
+    changes = sync.watch(pattern, cwd=run.cwd, paths=paths, rg=run.rg, **given)
+    with printed_warnings(), contextlib.closing(changes):
+        for change in changes:
+            if run.json:
+                print_json(change)
+            else:
+                _print_matches(b"-", change.removed, show)
+                _print_matches(b"+", change.added, show)
+            sys.stdout.flush()
+    return FOUND
+
+
+def _print_matches(mark: bytes, matches: Sequence[Match], show: LinePrinter) -> None:
+    for match in matches:
+        write(mark)
+        show(match)
