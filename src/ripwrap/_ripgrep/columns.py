@@ -1,7 +1,7 @@
 r"""Decode rg's JSON lines into `Columns` (a list for each field of a match), without a model for each match; no I/O.
 
 One regular expression splits a chunk of output at its matches, so that Python code runs once for a chunk and not once
-for a match. The texts of all records are decoded together, as one JSON string. The regular expression relies on three
+for a match. The texts of all records are decoded together, as one JSON array. The regular expression relies on three
 facts about rg's output:
 
 - rg writes the keys of a record in one order, without spaces
