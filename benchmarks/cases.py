@@ -314,10 +314,9 @@ _RANK = (
     "query; the other half splits camel case and finds the definitions."
 )
 _COLUMNS = (
-    "Splitting the records of a chunk with one regular expression, and parsing all its texts as one JSON array, takes "
-    "1.1 µs for each match (models: 2.3 µs); the array of whole records takes 1.7 µs. rg and Python share two cores. "
-    "rg writes 300 bytes of JSON for a line of 90, and Python reads them. A pipe of 1 MiB saves a further tenth, but "
-    "Linux allows a user 64 MiB of pipes."
+    "One regular expression splits a chunk at its matches, all texts are parsed as one JSON array, and paths and spans "
+    "are decoded once. The [architecture page](explanation/architecture.md#what-columns-cost) has the figures of "
+    "alternatives. rg and Python share two cores: rg writes 270 bytes of JSON for each match, and Python reads them."
 )
 _COUNTED = (
     "`rg --count` alone takes 0.6 to 0.9 of the time of raw rg, because opening files takes longer than writing JSON. "
@@ -367,6 +366,10 @@ BUDGETS = (
         for budget in (
             Budget("part", "ripwrap", "wall", 1.08, "wall relative to `ripwrap.sync`", _TWIN, to="ripwrap.sync"),
             Budget("part", COLUMNS, "wall", 1.15, "wall relative to rgapi", _COLUMNS, to="rgapi"),
+            Budget("part", COLUMNS, "wall", 1.15, "wall relative to raw rg", _COLUMNS, to="raw rg"),
+            Budget("very dense", COLUMNS, "wall", 1.3, "wall relative to raw rg", _COLUMNS, to="raw rg"),
+            Budget("very dense", "ripwrap.sync", "wall", 3, "wall relative to raw rg", DECODING, to="raw rg"),
+            Budget("very dense", "ripwrap", "wall", 1.05, "wall relative to `ripwrap.sync`", _TWIN, to="ripwrap.sync"),
             Budget("page", "ripwrap.sync", "wall", 0.75, "wall relative to raw rg", _COUNTED, to="raw rg"),
             Budget("sparse page", "ripwrap.sync", "wall", 1.05, "wall relative to one run", _START, to=ONE_RUN),
         )

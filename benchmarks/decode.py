@@ -32,6 +32,14 @@ def ripwrap(chunks: Iterator[bytes]) -> int:
     return sum(1 for chunk in chunks for _ in decoder.feed(chunk))
 
 
+def columns(chunks: Iterator[bytes]) -> int:
+    """Decode as `search_columns()` does, and return the number of matches."""
+    from ripwrap._ripgrep.columns import ColumnDecoder
+
+    decoder = ColumnDecoder()
+    return sum(len(part) for chunk in chunks for part in decoder.feed(chunk))
+
+
 def rpygrep(chunks: Iterator[bytes]) -> int:
     """Decode as `run()` of rpygrep does, which processes one line of text after another."""
     from rpygrep.base import ResultProcessor
@@ -45,7 +53,11 @@ def rpygrep(chunks: Iterator[bytes]) -> int:
     return count
 
 
-_DECODERS: dict[str, Callable[[Iterator[bytes]], int]] = {"ripwrap": ripwrap, "rpygrep": rpygrep}
+_DECODERS: dict[str, Callable[[Iterator[bytes]], int]] = {
+    "ripwrap": ripwrap,
+    "columns": columns,
+    "rpygrep": rpygrep,
+}
 
 
 def main() -> None:

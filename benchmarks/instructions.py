@@ -44,7 +44,8 @@ def main() -> None:
     parser.add_argument("--peers", metavar="PYTHON", help="the Python of an environment that has rpygrep")
     arguments = parser.parse_args()
     print(f"Python {sys.version.split()[0]}, instructions for each decoded match of 250 bytes with one submatch")
-    print(f"ripwrap  {per_match(sys.executable, 'ripwrap'):>8,}", flush=True)
+    for name in ("ripwrap", "columns"):
+        print(f"{name:8} {per_match(sys.executable, name):>8,}", flush=True)
     if arguments.peers and (why := import_errors(arguments.peers).get("rpygrep")):
         print(f"rpygrep  SKIPPED: {why}")
     elif arguments.peers:

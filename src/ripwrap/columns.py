@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ripwrap._text import as_utf8
@@ -99,7 +100,7 @@ def joined(parts: Sequence[Columns]) -> Columns:
     """Return one `Columns` with the rows of several, one after another."""
     if len(parts) == 1:
         return parts[0]
-    return Columns(*([value for part in parts for value in getattr(part, name)] for name in _NAMES))
+    return Columns(*(list(chain.from_iterable(getattr(part, name) for part in parts)) for name in _NAMES))
 
 
 def _imported(name: str, package: str | None = None) -> Any:

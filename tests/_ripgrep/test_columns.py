@@ -1,15 +1,20 @@
 """Decoding of rg's output into columns: the rows are those of the models, in chunks of any size."""
 
+import base64
+import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripwrap import Columns, DecodeError, Match
+from ripwrap._ripgrep import columns as columns_module
 from ripwrap._ripgrep.columns import ColumnDecoder
 from ripwrap._ripgrep.decoder import MessageDecoder
+from support.effort import times
 from support.outcomes import cut
 
 TRANSCRIPTS = sorted((Path(__file__).parents[1] / "data").glob("*.jsonl"))
@@ -92,8 +97,16 @@ ODD = [
     b'{"type":"news","data":{}}\n',
     b"\n",
     END,
+    END.removesuffix(b"\n"),  # a match in the same line belongs to this record
 ]
-BROKEN = [b"junk\n", record()[:-4] + b"\n", record(line_number="1e"), record(lines=r"\x"), b'{"type":"match"}\n']
+BROKEN = [
+    b"junk\n",
+    b"junk",
+    record()[:-4] + b"\n",
+    record(line_number="1e"),
+    record(lines=r"\x"),
+    b'{"type":"match"}\n',
+]
 
 
 @pytest.mark.parametrize("odd", [*ODD, *BROKEN], ids=repr)
@@ -109,10 +122,64 @@ def test_chunks_never_change_the_rows(records: list[bytes], sizes: list[int]) ->
     assert decoded(cut(stream, sizes)) == expected([stream])
 
 
+TEXTS = ("é", "𝄞", "\u2028", '{"type":"match","data":{"path":{"text":"', '"},"line_number":')
+PIECES = (
+    *(b"n", b" ", b'"', b"\\", b"\t", b"\n", b"\r", b"\0", b"\x01", b"\x7f", b"\xff", b"./", b"{", b"}]}}"),
+    b"x" * 3000,
+    *(text.encode() for text in TEXTS),
+)
+texts = st.lists(st.sampled_from(PIECES), max_size=6).map(b"".join)
+
+
+def written(raw: bytes) -> dict[str, str]:
+    """Return a text as rg writes it: as bytes if it is not UTF-8."""
+    try:
+        return {"text": raw.decode()}
+    except UnicodeDecodeError:
+        return {"bytes": base64.b64encode(raw).decode()}
+
+
+@st.composite
+def written_records(draw: st.DrawFn) -> bytes:
+    """Return a record as rg writes it, of any kind."""
+    kind = draw(st.sampled_from(["match"] * 6 + ["context", "begin", "end"]))
+    data: dict[str, Any] = {"path": written(draw(st.sampled_from([b"./a", b"./a/b"]) | texts))}
+    if kind in ("match", "context"):
+        raw = draw(texts) + draw(st.sampled_from([b"\n", b"\n", b"\r\n", b"\0", b""]))
+        bounds = sorted(draw(st.lists(st.integers(0, len(raw)), max_size=6)))
+        hits = [
+            {"match": written(raw[a:b]), "start": a, "end": b} for a, b in zip(bounds[::2], bounds[1::2], strict=False)
+        ]
+        if draw(st.integers(0, 9)) == 0:
+            hits = [{"match": hit["match"], "replacement": written(draw(texts)), **hit} for hit in hits]
+        number = draw(st.none() | st.integers(1, 10**6))
+        data |= {"lines": written(raw), "line_number": number, "absolute_offset": draw(st.integers(0, 2**40))}
+        data["submatches"] = hits
+    message = {"type": kind, "data": data}
+    return (json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+
+
+@settings(max_examples=times(100, 2000))
+@given(st.lists(written_records(), max_size=12), st.lists(st.integers(1, 20_000), min_size=1, max_size=4))
+def test_columns_equal_rows_for_any_texts(records: list[bytes], sizes: list[int]) -> None:
+    """Issue 42: the columns of generated output are the fields of its matches, however the output is cut."""
+    stream = b"".join(records)
+    assert decoded(cut(stream, sizes)) == expected([stream])
+
+
 @given(st.sampled_from(sorted(ALL)), st.lists(st.integers(1, 5000), min_size=1, max_size=5), st.integers(20, 2000))
 def test_records_that_are_too_long_are_dropped_and_named(name: str, sizes: list[int], limit: int) -> None:
     chunks = list(cut(ALL[name], sizes))
     assert decoded(chunks, limit) == expected(chunks, limit)
+
+
+def test_memory_for_known_paths_and_spans_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns_module, "_KNOWN_BYTES", 500)
+    decoder = ColumnDecoder()
+    stream = [record(path=f"./{number}", start=number, end=number + 1) for number in range(100)]
+    assert [row for one in stream for part in decoder.feed(one) for row in rows(part)] == expected(stream)[0]
+    for known in (decoder._paths, decoder._spans):  # pyright: ignore[reportPrivateUsage]
+        assert 0 < sum(map(len, known)) <= 500
 
 
 def test_last_record_needs_no_newline() -> None:

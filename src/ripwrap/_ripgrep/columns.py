@@ -1,20 +1,21 @@
 r"""Decode rg's JSON lines into `Columns` (a list for each field of a match), without a model for each match; no I/O.
 
-One regular expression finds the fields of all records in a chunk of output. The texts of all records are decoded
-together, as one JSON array. The regular expression relies on three facts about rg's output:
+One regular expression splits a chunk of output at its matches, so that Python code runs once for a chunk and not once
+for a match. The texts of all records are decoded together, as one JSON array. The regular expression relies on three
+facts about rg's output:
 
 - rg writes the keys of a record in one order, without spaces
   (https://docs.rs/grep-printer/*/grep_printer/struct.JSON.html).
 - A quote inside of a JSON string has a backslash before it. So `"},"line_number":` is never a part of a string.
 - A path or line that is not UTF-8 has the key `bytes` in place of `text`.
 
-If a chunk has a record that the regular expression does not match, `MessageDecoder` decodes all records of the chunk,
-one by one, with the same result.
+`MessageDecoder` decodes the records that the regular expression does not match, one by one, with the same result.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import compress
+from typing import TypeVar, cast
 
 from pydantic_core import from_json
 
@@ -23,17 +24,39 @@ from ripwrap._ripgrep.framing import MAX_RECORD, Framer
 from ripwrap.columns import Columns
 from ripwrap.models import Match, Span, Submatch, Summary
 
-# The groups are path, lines, line number, offset and submatches. For a record that is not a match, they are empty.
+T = TypeVar("T")
+
 # `[^"]*+` is fast, because it compares each byte with one byte only. A quote in a line is escaped, so the pattern
 # continues if a backslash is before the quote. A path with a quote, or a line that ends in a backslash, does not match.
-_RECORD = re.compile(
-    rb'\{"type":"(?:match","data":\{"path":\{"text":"([^"]*+)"\},'
+# The groups are path, lines, line number, offset and submatches. `(?=")` ends the literal prefix of the pattern: `re`
+# looks for a longer prefix byte by byte.
+_MATCH = re.compile(
+    rb'\{(?=")"type":"match","data":\{"path":\{"text":"([^"]*+)"\},'
     rb'"lines":\{"text":"([^"]*+(?:(?<=\\)"[^"]*+)*+)"\},'
-    rb'"line_number":([0-9]++|null),"absolute_offset":([0-9]++),"submatches":\[(.*)\]\}\}'
-    rb'|(?:begin|context|end)",.*)\n'
+    rb'"line_number":([0-9nul]++),"absolute_offset":([0-9]++),"submatches":\[([^\n]*+)\n'
 )
+_PARTS = _MATCH.groups + 1
+_OTHER_KINDS = re.compile(rb'(?:\{"type":"(?:begin|context|end)",[^\n]*+\n)*+')
 _SPAN = re.compile(rb'\},"start":([0-9]++),"end":([0-9]++)\}')
-_RECORD_START = b'{"type":"'
+_KNOWN_BYTES = 256 * 1024
+"""Size of the raw values that `_Known` keeps; a chunk of output of 64 KiB rarely has as many different ones."""
+
+
+class _Known(dict[bytes, T]):
+    """Values by the bytes from which they are decoded. It decodes a missing value, and forgets all at a size."""
+
+    def __init__(self, decode: Callable[[bytes], T]) -> None:
+        super().__init__()
+        self._decode = decode
+        self._size = 0
+
+    def __missing__(self, raw: bytes) -> T:
+        self._size += len(raw)
+        if self._size > _KNOWN_BYTES:
+            self.clear()
+            self._size = len(raw)
+        value = self[raw] = self._decode(raw)
+        return value
 
 
 class ColumnDecoder:
@@ -42,6 +65,8 @@ class ColumnDecoder:
     def __init__(self, max_record: int = MAX_RECORD) -> None:
         self._framer = Framer(max_record, path_in)
         self._messages = MessageDecoder(("match",))
+        self._paths = _Known(_path)
+        self._spans = _Known(_spans)
 
     @property
     def pending(self) -> int:
@@ -74,41 +99,49 @@ class ColumnDecoder:
             matches = [one for one in self._messages.decode_large(large) if isinstance(one, Match)]
             if matches:
                 yield Columns.of(matches)
-        records = self._framer.feed_joined(chunk)
-        last = records.rfind(b"\n", 0, -1) + 1
-        if records and not records.startswith(_RECORD_START, last):  # the summary, whose key `type` comes last
-            yield from self._columns(records[:last])
-            yield from self._one_by_one(records[last:])
-        else:
-            yield from self._columns(records)
+        yield from self._columns(self._framer.feed_joined(chunk))
 
     def close(self) -> Iterator[Columns]:
         """Decode the last line, if it has no newline, and yield its match; raise what `feed()` raises."""
         yield from self._one_by_one(b"".join(self._framer.close()))
 
     def _columns(self, records: bytes) -> Iterator[Columns]:
-        rows = _RECORD.findall(records)
-        if len(rows) != records.count(b"\n"):
-            yield from self._one_by_one(records)
-            return
-        rows = [row for row in rows if row[2]]
-        if not rows:
-            return
-        paths, lines, line_numbers, offsets, submatches = zip(*rows, strict=True)
+        parts = _MATCH.split(records)
+        gaps = parts[::_PARTS]  # the records before, between and after the matches
+        odd = [at for at in compress(range(len(gaps)), gaps) if not _OTHER_KINDS.fullmatch(gaps[at])]
         try:
-            texts: list[str] = from_json(b'["%b"]' % b'","'.join(lines), cache_strings="none")
-            known_paths = {path: from_json(b'"%b"' % path).removeprefix(DOT_SLASH) for path in set(paths)}
+            if any(not gaps[at].endswith(b"\n") for at in odd):
+                raise ValueError("a match begins in the middle of a line")
+            columns = self._decode(*(parts[group::_PARTS] for group in range(1, _PARTS)), plain=records.isascii())
         except ValueError:  # the error of `MessageDecoder` names the malformed record
             yield from self._one_by_one(records)
             return
-        known_spans = {raw: _spans(raw) for raw in set(submatches)}
-        spans = [known_spans[raw] for raw in submatches]
-        if not records.isascii():
+        done = 0
+        for at in odd:
+            yield from _if_any(columns[done:at])
+            yield from self._one_by_one(gaps[at])
+            done = at
+        yield from _if_any(columns[done:] if done else columns)
+
+    def _decode(
+        self,
+        paths: list[bytes],
+        lines: list[bytes],
+        line_numbers: list[bytes],
+        offsets: list[bytes],
+        submatches: list[bytes],
+        *,
+        plain: bool,
+    ) -> Columns:
+        """Decode the raw fields of matches; raise `ValueError` if one is malformed."""
+        spans = list(map(self._spans.__getitem__, submatches))
+        texts: list[str] = from_json(b'["%b"]' % b'","'.join(lines), cache_strings="none") if lines else []
+        if not plain:
             spans = [
                 one if line.isascii() else _in_characters(line, one) for line, one in zip(texts, spans, strict=True)
             ]
-        yield Columns(
-            path=[known_paths[path] for path in paths],
+        return Columns(
+            path=list(map(self._paths.__getitem__, paths)),
             line_number=from_json(b"[%b]" % b",".join(line_numbers)),
             absolute_offset=from_json(b"[%b]" % b",".join(offsets)),
             text=_without_terminators(texts),
@@ -126,8 +159,20 @@ class ColumnDecoder:
                 yield Columns.of(matches)
 
 
-def _spans(submatches: bytes) -> tuple[Span, ...]:
-    return tuple((int(start), int(end)) for start, end in _SPAN.findall(submatches))
+def _if_any(columns: Columns) -> Iterable[Columns]:
+    return (columns,) if columns.path else ()
+
+
+def _path(raw: bytes) -> str:
+    path: str = from_json(b'"%b"' % raw)
+    return path.removeprefix(DOT_SLASH)
+
+
+def _spans(raw: bytes) -> tuple[Span, ...]:
+    """Decode the last group of `_MATCH`."""
+    if not raw.endswith(b"]}}"):
+        raise ValueError("an incomplete record")
+    return tuple([(int(start), int(end)) for start, end in _SPAN.findall(raw)])
 
 
 def _in_characters(lines: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
