@@ -115,9 +115,9 @@ def test_query_without_a_word_raises(text: str) -> None:
 
 def test_long_query_prefers_names_to_short_and_numeric_words_and_counts_the_rest() -> None:
     prose = [f"word{number}" for number in range(100, 1000)]
-    query = parse_query(" ".join(["7", *prose, "by 20261122 expireSessions or a serializer"]))
-    assert query.words == (*prose[:29], "expire", "sessions", "serializer")
-    assert query.left_out == len(prose) - 29 + 2
+    query = parse_query(" ".join(["a title\n7", *prose, "by 20261122 expireSessions or a serializer"]))
+    assert query.words == ("title", *prose[:28], "expire", "sessions", "serializer")
+    assert query.left_out == len(prose) - 28 + 2
     assert query.remark.startswith(
         f"{query.left_out} words and names of the query are not searched: the limits are 32 words"
     )
