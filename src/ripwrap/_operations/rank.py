@@ -15,6 +15,7 @@ from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, insert_chunks, log_remark, open_memory_database
 from ripwrap._ranking.names import names_in
+from ripwrap._ranking.passages import show_passages
 from ripwrap._ranking.scoring import ChunkCandidate, TextContent, rank_candidates
 from ripwrap._ranking.selection import (
     MAX_FILES_READ,
@@ -279,7 +280,13 @@ def rank_contents(
     pool = _pool(query, sources, copies, deadline)
     of_path = {source.path: source for source in sources}
     results: list[RankedChunk] = []
-    for entry in rank_candidates(query, pool, limit, worths=worths):
+
+    def text_of(candidate: ChunkCandidate) -> str:
+        deadline.check()
+        return of_path[candidate.path].text
+
+    ranked = rank_candidates(query, pool, limit, worths=worths)
+    for entry in show_passages(query, worths, ranked, text_of, limit):
         deadline.check()
         results.append(to_ranked_chunk(query, entry, of_path[entry.candidate.path]))
     return results

@@ -50,17 +50,17 @@ EXACT_NAME = 0.15
 """Weight, in the score of a file, of a file name that consists of one to three consecutive words of the query."""
 EXACT_WORTH = 0.15
 """Additional weight of such a name if its words have the highest weight of the words of the query."""
-FIRST_WORD = 0.2
+FIRST_WORD = 0.3
 """Weight, in the score of a file, of the first word of the query in the file name; later words count less."""
 PATH_WORDS = 0.3
 """Weight, in the score of a file, of words of the query in the path."""
-FOLDER_WORDS = 0.4
+FOLDER_WORDS = 0.5
 """Weight, in the score of a file, of words of the query in the name of the directory that has the file."""
 NAME_SHARE = 0.6
 """Weight, in the score of a file, of the definition whose name is most like the query; see `name_share()`."""
 MANY_CHUNKS = 0.05
 """Weight, in the score of a file, of the logarithm of the number of its chunks that are ranked."""
-NEAR_WORDS = 0.4
+NEAR_WORDS = 0.5
 """Weight, in the score of a file, of consecutive words of the query that are near each other in the text."""
 DEFINES = 0.55
 """Weight, in the score of a file, of a definition of a symbol (name) of the query."""
@@ -413,7 +413,7 @@ def _add_names(files: Iterable[_ScoredFile], worths: Mapping[str, float]) -> Non
     for file in sorted(files, key=_file_key)[:_FILES_WITH_NAMES]:
         for chunk in file.chunks[:_CHUNKS_WITH_NAMES]:
             file.shares[chunk] = max((name_share(name, words, worths) for name in chunk.content.names()), default=0.0)
-        file.score += NAME_SHARE * max(file.shares.values()) + MANY_CHUNKS * math.log(len(file.chunks))
+        file.score += NAME_SHARE * max(file.shares.values()) + MANY_CHUNKS * math.log((1 + len(file.chunks)) / 2)
 
 
 def _asks_for_definition(query: WordQuery) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import best_rows, log_remark
 from ripwrap._ranking.names import names_in
+from ripwrap._ranking.passages import show_passages
 from ripwrap._ranking.scoring import POOL_SIZE, ChunkCandidate, RankedCandidate, rank_candidates, word_worths
 from ripwrap._ranking.word_query import MAX_QUERY_WORDS, WordQuery
 from ripwrap.index.file_state import ChunkSpan, IndexedFile
@@ -133,7 +134,7 @@ def search(
     )
     chunks |= _read_empty(database, view, number, named, files)
     found = rank_candidates(query, list(chunks), limit, worths=worths, vector_weight=weight, shown=shown)
-    results = list(_to_results(query, found, chunks))
+    results = list(_to_results(query, worths, found, chunks, limit))
     changed = any(file.changed for file in files.values())
     return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
 
@@ -319,15 +320,26 @@ def _read_empty(
 
 
 def _to_results(
-    query: WordQuery, found: Iterable[RankedCandidate], chunks: Mapping[ChunkCandidate, _StoredChunk]
+    query: WordQuery,
+    worths: Mapping[str, float],
+    found: Iterable[RankedCandidate],
+    chunks: Mapping[ChunkCandidate, _StoredChunk],
+    limit: int | None,
 ) -> Iterator[RankedChunk]:
-    for entry in found:
+    files = {chunk.path: content.file for chunk, content in chunks.items()}
+
+    def text_of(candidate: ChunkCandidate) -> str | None:
         check()
-        content = chunks[entry.candidate]
-        source = content.file.source()
+        source = files[candidate.path].source()
+        return None if source is None else source.text
+
+    for entry in show_passages(query, worths, found, text_of, limit):
+        check()
+        file, content = files[entry.candidate.path], chunks.get(entry.candidate)
+        source = file.source()
         if source is not None:
-            name_at = partial(_name_at, content.file, source)
-            yield to_ranked_chunk(query, entry, source, content.symbol, name_at)
+            name_at = partial(_name_at, file, source)
+            yield to_ranked_chunk(query, entry, source, None if content is None else content.symbol, name_at)
 
 
 def _name_at(file: IndexedFile, source: SourceText, line: int) -> str:
