@@ -43,7 +43,7 @@ _URL = re.compile(r"https?://\S+")
 _NO_TITLE = re.compile(r"[\s#*\[\]>=~`+.-]*+(?:Traceback \(most recent call last\):)?\s*")
 _ERROR = re.compile(r"^[ \t>]*(?:[\w.]*(?:Error|Exception|Warning|Failure|Panic)\b|panic:|thread ').*", re.MULTILINE)
 """Pattern for the line of a traceback with the name of the error and its text."""
-_POSITION = r":(?:line )?\d+(?::\d+)?"
+_POSITION = r":(?:line[ ])?\d+(?::\d+)?"
 _FRAME = re.compile(
     rf"""
     ^[ \t>|]*+(?:

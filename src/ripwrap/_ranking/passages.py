@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from ripwrap._code.windows import Chunk, window_chunks, without_blank_lines
+from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
 from ripwrap._ranking.definitions import definition_starts, has_definition
 from ripwrap._ranking.paths import name_share
 from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent
@@ -32,6 +32,8 @@ _OF_BEST_FILE = 2
 """Number of definitions of the best file that are shown among the best definitions of other files. More definitions, of
 more files, find more lines, but fewer files.
 """
+_MAX_GAP_CHARS = 4
+"""Maximum number of characters (ends of lines) between passages that are neighbours."""
 _SECOND_POWER = 0.4
 """Power of the value of the second best definition, as a share of the value of the best, in its score."""
 _LEAD = re.compile(r"[ \t]*(?:@|//|/?\*|#)")
@@ -46,7 +48,7 @@ class Passage(NamedTuple):
 
     Attributes:
         chunk: Its place in the file.
-        names: Names that it defines.
+        names: Names that it defines, alone and after the name of the definition around them.
         stems: Number of words with each stem.
     """
 
@@ -75,6 +77,8 @@ def show_passages(
     The second best definition may come before the best ones of other files. Other chunks of a file are kept if they
     have no line of these definitions.
 
+    The text of a file is not split if it is as short as a chunk, or very long.
+
     Args:
         query: Query.
         worths: Weight of each word of the query, see `word_worths()`.
@@ -91,21 +95,31 @@ def show_passages(
             if not any(one.start_line <= chunk.end_line and chunk.start_line <= one.end_line for chunk in known):
                 entries.append(entry)
             continue
-        text = text_of(one)
-        best = best_passages(query, worths, text)[:_OF_BEST_FILE] if text and len(text) <= MAX_TEXT_CHARS else []
-        if shown:
-            best = best[:1]
+        text = text_of(one) or ""
+        splits = MAX_CHUNK_CHARS < len(text) <= MAX_TEXT_CHARS
+        best = best_passages(query, worths, text)[:_OF_BEST_FILE] if splits else []
+        best = best[:1] if shown else _joined(best)
         shown[one.path] = [chunk for chunk, _ in best] or [Chunk(0, 0, one.start_line, one.end_line)]
         if not best:
             entries.append(entry)
         for number, (chunk, value) in enumerate(best):
-            content = TextContent((text or "")[chunk.start : chunk.end])
+            content = TextContent(text[chunk.start : chunk.end])
             passage = replace(one, start_line=chunk.start_line, end_line=chunk.end_line, content=content)
             score = entry.score * min(1.0, value / best[0][1] if best[0][1] else 1.0) ** _SECOND_POWER
             reasons = ["the second best definition in its file"] if number else entry.reasons
             entries.append(RankedCandidate(passage, score if number else entry.score, reasons))
     entries.sort(key=lambda entry: -entry.score)
     return entries[:limit]
+
+
+def _joined(best: list[tuple[Chunk, float]]) -> list[tuple[Chunk, float]]:
+    """Join the two best passages if they are neighbours, such as a class and its first method, and short together."""
+    if len(best) < _OF_BEST_FILE:
+        return best
+    first, second = sorted(chunk for chunk, _ in best)
+    if second.start - first.end > _MAX_GAP_CHARS or second.end - first.start > MAX_CHUNK_CHARS:
+        return best
+    return [(first._replace(end=second.end, end_line=second.end_line), best[0][1])]
 
 
 def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> list[tuple[Chunk, float]]:
@@ -159,11 +173,18 @@ def _units(text: str) -> tuple[_Unit, ...]:
     lines = text.split("\n")
     starts = definition_starts(text)
     begins: dict[int, Collection[str]] = {0: ()}
+    around: list[tuple[int, str]] = []
     for line in sorted(starts):
+        indent = len(lines[line]) - len(lines[line].lstrip())
+        while around and around[-1][0] >= indent:
+            around.pop()
+        names = sorted(starts[line])
+        qualified = [*names, *(f"{around[-1][1]}_{name}" for name in names if around)]
+        around.append((indent, names[0]))
         first = line
         while first and line - first < _MAX_LEAD_LINES and first - 1 not in starts and _LEAD.match(lines[first - 1]):
             first -= 1
-        begins[first] = starts[line]
+        begins[first] = qualified
     order = sorted(begins)
     offsets = [0]
     for one in lines:

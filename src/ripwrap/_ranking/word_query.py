@@ -249,7 +249,8 @@ def _parse_long_query(text: str, long: LongText) -> WordQuery:
         title or words[:_MAX_TITLE_WORDS], weights, symbols, long.mentions, tuple(order[: _SPARE * MAX_QUERY_WORDS])
     )
     match, definitions = _match_expression(words, names), _definition_expression(names)
-    return WordQuery(text, words, names, False, match, definitions, len(weights) - len(words), long.cut, parts)
+    left_out = len(weights) - len(words) + len(symbols) - len(names)
+    return WordQuery(text, words, names, False, match, definitions, left_out, long.cut, parts)
 
 
 def _word_weights(long: LongText) -> dict[str, float]:
