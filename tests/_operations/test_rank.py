@@ -394,14 +394,6 @@ def test_candidate_pool_keeps_definitions_beyond_the_bm25_limit() -> None:
     assert sorted(row for row, _ in some) == list(range(1, 130, 2))
 
 
-def test_rows_are_counted_for_each_word_and_for_any() -> None:
-    """Issue 20, item 1: rare words of a query count more in names."""
-    with contextlib.closing(_fts.open_memory_database()) as database:
-        _fts.insert_chunks(database, 0, "a.py", ["cookies and jars", "a cookieJar", "jar", "nothing"])
-        counts = _fts.count_rows(database, parse_query("cookie jar zebra"))
-    assert counts == ({"cookie": 2, "jar": 3, "zebra": 0}, 3)
-
-
 def test_further_chunks_of_a_file_come_behind_all_files(plant: Plant, rg: RgBinary) -> None:
     """Issue 20, item 1: one score per file, its best chunk shown."""
     folder = plant({"long.py": "cookie = cookie(cookie)\n" * 200, "a.py": "# A cookie.\n", "tests/b.py": "cookie\n"})

@@ -19,8 +19,11 @@ from ripwrap._ranking.scoring import (
     DEFINES_ASKED,
     DEFINES_NAMED,
     EXACT_NAME,
+    EXACT_WORTH,
     FIRST_WORD,
     FOLDER_WORDS,
+    MANY_CHUNKS,
+    NAME_SHARE,
     NEAR_WORDS,
     PATH_WORDS,
     POOL_SIZE,
@@ -115,9 +118,9 @@ def test_query_without_a_word_raises(text: str) -> None:
 
 def test_long_query_prefers_names_to_short_and_numeric_words_and_counts_the_rest() -> None:
     prose = [f"word{number}" for number in range(100, 1000)]
-    query = parse_query(" ".join(["7", *prose, "by 20261122 expireSessions or a serializer"]))
-    assert query.words == (*prose[:29], "expire", "sessions", "serializer")
-    assert query.left_out == len(prose) - 29 + 2
+    query = parse_query(" ".join(["a title\n7", *prose, "by 20261122 expireSessions or a serializer"]))
+    assert query.words == ("title", *prose[:29], "expire", "sessions")
+    assert query.left_out == len(prose) - 29 + 3
     assert query.remark.startswith(
         f"{query.left_out} words and names of the query are not searched: the limits are 32 words"
     )
@@ -489,9 +492,9 @@ def test_defining_chunk_scores_higher_if_its_file_has_the_name() -> None:
     text = "class CookieJar:\n"
     plain = only("CookieJar", chunk("shop.py", text, bm25=0.5))
     alike = only("CookieJar", chunk("cookie_jar.py", text, bm25=0.5))
-    assert parts(plain) == pytest.approx(0.5 + DEFINES_ASKED + NEAR_WORDS / 2)
-    names = NEAR_WORDS / 2 + EXACT_NAME + FIRST_WORD + PATH_WORDS
-    assert parts(alike) == pytest.approx(0.5 + DEFINES_ASKED + DEFINES_NAMED + names)
+    assert parts(plain) == pytest.approx(0.5 + DEFINES_ASKED + NAME_SHARE + NEAR_WORDS / 2)
+    names = NEAR_WORDS / 2 + EXACT_NAME + EXACT_WORTH + FIRST_WORD + PATH_WORDS
+    assert parts(alike) == pytest.approx(0.5 + DEFINES_ASKED + NAME_SHARE + DEFINES_NAMED + names)
     assert 'defines "CookieJar"' in plain.reasons
     assert 'defines "CookieJar", like the name of its file' in alike.reasons
 
@@ -500,8 +503,10 @@ def test_definition_counts_most_if_the_query_is_only_a_name() -> None:
     """Issue 20, item 1: an identifier or a question about a definition asks for a name; a plain word may be a topic."""
     for query in ("Cookie", "where is cookie defined?", "definition of cookie"):
         name = parse_query(query).symbols[0]
-        assert value(query, chunk("x.py", f"class {name}:\n", bm25=0.5)) == pytest.approx(0.5 + DEFINES_ASKED)
-    assert value("cookie", chunk("x.py", "class cookie:\n", bm25=0.5)) == pytest.approx(0.5 + DEFINES)
+        assert value(query, chunk("x.py", f"class {name}:\n", bm25=0.5)) == pytest.approx(
+            0.5 + DEFINES_ASKED + NAME_SHARE
+        )
+    assert value("cookie", chunk("x.py", "class cookie:\n", bm25=0.5)) == pytest.approx(0.5 + DEFINES + NAME_SHARE)
 
 
 def test_words_in_names_raise_the_score_of_a_file() -> None:
@@ -514,7 +519,7 @@ def test_words_in_names_raise_the_score_of_a_file() -> None:
     assert folder == pytest.approx(0.5 + FOLDER_WORDS / 2 + PATH_WORDS)  # scaled so that the best file has 1
     assert second == pytest.approx(0.5 + FIRST_WORD / 2 + PATH_WORDS)
     assert first == pytest.approx(0.5 + FIRST_WORD + PATH_WORDS)
-    assert exact == pytest.approx(0.5 + FIRST_WORD + PATH_WORDS + EXACT_NAME)
+    assert exact == pytest.approx(0.5 + FIRST_WORD + PATH_WORDS + EXACT_NAME + EXACT_WORTH)
     assert only("cookie storage", chunk("cookie/x")).reasons[0] == 'path has "cookie"'
     assert only("cookie storage", chunk("cookie_storage")).reasons[:2] == [
         "its file is named by words of the query",
@@ -603,11 +608,11 @@ def test_scripts_without_spaces_have_words_near_each_other() -> None:
 
 
 def test_file_with_three_good_chunks_ranks_higher() -> None:
-    """Issue 20, item 1: the best chunk, half of the second and a quarter of the third."""
+    """Issue 20, item 1: the best chunk, half of the second and a quarter of the third; and their number a little."""
     many = [chunk("many", bm25=0.9, line=line) for line in (1, 2, 3, 4)]
     assert order("cookie", chunk("one", bm25=1.0), *many)[0] == "many"
     best, second, *_ = rank_candidates(QUERY, [chunk("one", bm25=1.0), *many])
-    assert parts(best) == pytest.approx(1)
+    assert parts(best) == pytest.approx(1 + MANY_CHUNKS * math.log(5 / 2))
     assert parts(second) == pytest.approx(1 / (0.9 * 1.75))
     assert best.reasons == ["BM25 0.9", "the best of 4 chunks of its file"]
 

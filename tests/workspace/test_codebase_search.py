@@ -307,7 +307,7 @@ def test_blank_lines_that_are_left_out_are_not_announced(plant: Plant) -> None:
     root = plant({"jar.py": "def cookie():\n    return 1\n\n\n", "x.py": "cookie = 1\n" + "x\n" * 110})
     asked = sync.Workspace(root)
     assert asked.codebase_search("cookie", path="jar.py").splitlines()[:-2] == [
-        *("jar.py:1-4 in cookie", '  score 2.55: defines "cookie"', "  1: def cookie():", "  2:     return 1"),
+        *("jar.py:1-4 in cookie", '  score 3.15: defines "cookie"', "  1: def cookie():", "  2:     return 1"),
     ]
     (result,) = asked.codebase_search_result("cookie", path="jar.py").places
     assert result.snippet == "def cookie():\n    return 1\n\n"

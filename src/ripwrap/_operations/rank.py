@@ -13,10 +13,19 @@ from typing import Unpack
 from ripwrap._code.windows import EMPTY_CHUNK, Chunk, window_chunks, without_blank_lines
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
-from ripwrap._ranking.fts import bm25_pool, count_rows, insert_chunks, log_remark, open_memory_database
+from ripwrap._ranking.fts import bm25_pool, insert_chunks, log_remark, open_memory_database
 from ripwrap._ranking.names import names_in
-from ripwrap._ranking.scoring import ChunkCandidate, TextContent, rank_candidates, word_worths
-from ripwrap._ranking.selection import MAX_FILES_READ, NAME_TERM, choose_files, file_pattern, matched_stems, query_stems
+from ripwrap._ranking.passages import show_passages
+from ripwrap._ranking.scoring import ChunkCandidate, TextContent, rank_candidates
+from ripwrap._ranking.selection import (
+    MAX_FILES_READ,
+    NAME_TERM,
+    choose_files,
+    file_pattern,
+    files_worths,
+    matched_stems,
+    query_stems,
+)
 from ripwrap._ranking.word_query import WordQuery, parse_query
 from ripwrap._ripgrep.command import files_query, words_query
 from ripwrap._ripgrep.decoder import PathDecoder
@@ -254,19 +263,30 @@ def _rank_files(request: RankRequest, hits: TermCounts, deadline: RankingDeadlin
     if allowed is not None:
         files = {path: counts for path, counts in files.items() if _is_allowed(allowed, path, deadline)}
     order = choose_files(query, files, _sizes(search.cwd, files), hits.having, hits.total)
-    return rank_contents(query, read_raw_files(search, order, deadline), request.limit, deadline)
+    worths = files_worths(query, hits.having, hits.total)
+    return rank_contents(query, read_raw_files(search, order, deadline), request.limit, deadline, worths)
 
 
 def rank_contents(
-    query: WordQuery, files: Iterable[tuple[str, bytes]], limit: int | None, deadline: RankingDeadline
+    query: WordQuery,
+    files: Iterable[tuple[str, bytes]],
+    limit: int | None,
+    deadline: RankingDeadline,
+    worths: Mapping[str, float],
 ) -> list[RankedChunk]:
     """Return the best chunks of `files`, which yields the path and the bytes of each file, the best file first."""
     copies: Counter[str] = Counter()
     sources = list(_decode(files, copies))
-    pool, worths = _pool(query, sources, copies, deadline)
+    pool = _pool(query, sources, copies, deadline)
     of_path = {source.path: source for source in sources}
     results: list[RankedChunk] = []
-    for entry in rank_candidates(query, pool, limit, worths=worths):
+
+    def text_of(candidate: ChunkCandidate) -> str:
+        deadline.check()
+        return of_path[candidate.path].text
+
+    ranked = rank_candidates(query, pool, limit, worths=worths)
+    for entry in show_passages(query, worths, ranked, text_of, limit):
         deadline.check()
         results.append(to_ranked_chunk(query, entry, of_path[entry.candidate.path]))
     return results
@@ -319,8 +339,8 @@ def _decode(files: Iterable[tuple[str, bytes]], copies: Counter[str]) -> Iterato
 
 def _pool(
     query: WordQuery, sources: Sequence[SourceText], copies: Mapping[str, int], deadline: RankingDeadline
-) -> tuple[list[ChunkCandidate], dict[str, float]]:
-    """Return the chunks to rank, and the weight of each word."""
+) -> list[ChunkCandidate]:
+    """Return the chunks to rank."""
     pieces: list[tuple[SourceText, Chunk]] = []
     files: list[int] = []
     with closing(open_memory_database()) as database:
@@ -335,8 +355,7 @@ def _pool(
             files += [number] * len(chunks)
         deadline.check()
         pool = bm25_pool(database, query, lambda rows: {row: (files[row], row, row) for row in rows}, _POOL_DEPTH)
-        worths = word_worths(query.words, *count_rows(database, query))
-    return [_candidate(*pieces[row], bm25, copies) for row, bm25 in pool], worths
+    return [_candidate(*pieces[row], bm25, copies) for row, bm25 in pool]
 
 
 def _candidate(source: SourceText, chunk: Chunk, bm25: float, copies: Mapping[str, int]) -> ChunkCandidate:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from ripwrap._ranking.word_query import to_nfc
@@ -93,6 +94,18 @@ def definition_lines(text: str, symbol: str) -> Iterator[int]:
                 line += text.count("\n", behind, found.end)
                 behind = found.end
                 yield line
+
+
+def definition_starts(text: str) -> dict[int, set[str]]:
+    """Map the index of each line at which definitions begin to their names; variables are left out."""
+    text = "\n" + to_nfc(text)
+    starts: dict[int, set[str]] = {}
+    line, behind = 0, 1
+    for found in sorted(chain(_declarations(text), _assignments(text), _signatures(text))):
+        at = found.start + (text[found.start] == "\n")
+        line, behind = line + text.count("\n", behind, at), max(at, behind)
+        starts.setdefault(line, set()).add(found.name)
+    return starts
 
 
 def _definitions(text: str) -> Iterator[NameDefinition]:

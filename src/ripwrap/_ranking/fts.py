@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ripwrap._ranking.scoring import PATH_WEIGHT, POOL_SIZE
-from ripwrap._ranking.word_query import TOKENIZE, WordQuery, fts_term, fts_text
+from ripwrap._ranking.word_query import TOKENIZE, WordQuery, fts_text
 from ripwrap.errors import RipwrapError
 
 if TYPE_CHECKING:
@@ -112,17 +112,6 @@ def bm25_pool(
             statement = f"{SELECT_BM25} AND +rowid IN ({','.join('?' * len(some))})"
             pool += database.execute(statement, (query.match, *some)).fetchall()
     return pool
-
-
-def count_rows(database: "Connection", query: WordQuery) -> tuple[dict[str, int], int]:
-    """Count, for each word of a query, the rows with this word; also count the rows that match the query."""
-    statement = "SELECT count(*) FROM fts WHERE fts MATCH ?"
-
-    def count(expression: str) -> int:
-        (number,) = database.execute(statement, (expression,)).fetchone()
-        return int(number)
-
-    return {word: count(fts_term(word)) for word in query.words}, count(query.match)
 
 
 def best_rows(

@@ -10,9 +10,11 @@ Case counts only where it is said. Names are compared in Unicode's normal form N
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ripwrap._ranking.long_query import MENTIONED, mention_score, mentioned_names
 from ripwrap._ranking.word_query import STOP_WORDS, WordQuery, spell_languages, to_nfc
 
 NAMED = 10.0
@@ -49,6 +51,8 @@ class FileNames:
         stems: The query as the name of a file without its extension, in the case of the query.
         pieces: Texts in ASCII, one of which is in the path of each file with one of the names, in any case. Each path
             has the empty text, for names without ASCII.
+        mentions: Paths that a long query names, with their weights. A long query has no other names: a traceback has
+            the names of many files, and few of them answer the query.
     """
 
     names: frozenset[str] = frozenset()
@@ -56,6 +60,7 @@ class FileNames:
     paths: tuple[str, ...] = ()
     stems: frozenset[str] = frozenset()
     pieces: tuple[str, ...] = ()
+    mentions: tuple[tuple[str, float], ...] = ()
 
     def __bool__(self) -> bool:
         """Return True if the query may have the name of a file."""
@@ -66,6 +71,8 @@ class FileNames:
         if not self or not _any_of(self.pieces).search(path):  # most paths
             return 0.0
         path = to_nfc(path).replace("\\", "/")
+        if self.mentions:
+            return MENTIONED * mention_score(path, self.mentions)
         name = path.rpartition("/")[2]
         stem, _, extension = name.rpartition(".")
         stem = stem or name
@@ -86,6 +93,11 @@ def names_in(query: WordQuery) -> FileNames:
 
     If the query asks where a name is defined, a name without an extension names no file.
     """
+    if query.long is not None:
+        mentions = query.long.mentions
+        return FileNames(
+            pieces=_pieces(one for path, _ in mentions for one in mentioned_names(path)), mentions=mentions
+        )
     whole = to_nfc(query.text).strip()
     written = whole.split()
     words = [bare for word in written if (bare := _bare(word))]
@@ -99,10 +111,12 @@ def names_in(query: WordQuery) -> FileNames:
     folded = frozenset(one.casefold() for one in (*names, *stems))
     spelled = frozenset(word for word in given if word != word.lower())
     every = {*folded, *spelled, *paths, *stems} - {""}
-    pieces = tuple(sorted({max(_ASCII.findall(one), key=len, default="")[:_MAX_PIECE] for one in every}))
-    if len(pieces) > _MAX_PIECES:
-        pieces = ("",)
-    return FileNames(folded, spelled, tuple(sorted(paths - {""})), frozenset(stems), pieces)
+    return FileNames(folded, spelled, tuple(sorted(paths - {""})), frozenset(stems), _pieces(every))
+
+
+def _pieces(names: Iterable[str]) -> tuple[str, ...]:
+    pieces = tuple(sorted({max(_ASCII.findall(one), key=len, default="")[:_MAX_PIECE] for one in names}))
+    return pieces if len(pieces) <= _MAX_PIECES else ("",)
 
 
 @lru_cache(maxsize=16)

@@ -1,7 +1,7 @@
 """Find words of a query in a path, and lower the scores of files that queries rarely ask for (tests, for example)."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -20,6 +20,8 @@ class _Kind(NamedTuple):
     """Number, up to 1, by which the score of a file is multiplied when the files to read are chosen."""
     penalty: float
     """Negative number that is added to the score of a file when files are ranked."""
+    long_penalty: float
+    """Like `penalty`, for a long query."""
     path: re.Pattern[str]
     words: frozenset[str]
     """Words by which a query asks for files of this kind; then this kind does not change scores."""
@@ -32,7 +34,8 @@ yml toml ini cfg csv tsv xml svg lockfile config configuration settings schema m
 _PACKAGE = _Kind(
     "a package's __init__",
     0.5,
-    -0.75,
+    -0.35,
+    -0.35,
     re.compile(r"(?:^|/)__init__\.pyi?$"),
     frozenset({"init", "package", "exports", "export", "public"}),
 )
@@ -41,6 +44,7 @@ _KINDS = (
         "test code",
         0.3,
         -0.7,
+        -0.9,
         re.compile(
             r"(?:^|/)(?:tests?|__tests__|specs?|testdata|fixtures)/|(?:^|/)(?:test_[^/]*|conftest\.py)$"
             r"|[._-](?:test|tests|spec)\.\w+$|[a-z](?:Test|Tests|Spec)\.\w+$"
@@ -51,6 +55,7 @@ _KINDS = (
         "an example",
         0.3,
         -0.45,
+        -0.45,
         re.compile(r"(?:^|/)(?:examples?|samples?|demos?|docs_src|benchmarks?)/"),
         frozenset({"example", "examples", "sample", "samples", "demo", "demos", "tutorial", "benchmark", "benchmarks"}),
     ),
@@ -58,15 +63,18 @@ _KINDS = (
         "legacy code",
         0.3,
         -0.25,
+        -0.25,
         re.compile(r"(?:^|/)_?(?:legacy|compat|deprecated|obsolete)(?:/|\.\w+$)"),
         frozenset({"legacy", "compat", "compatibility", "compatible", "deprecated", "deprecation", "obsolete", "old"}),
     ),
     _Kind(
         "text or data",
         1.0,
-        -0.65,
+        -0.9,
+        -0.9,
         re.compile(
-            r"\.(?:md|mdx|markdown|rst|adoc|txt|json|jsonc|json5|ya?ml|toml|ini|cfg|csv|tsv|xml|svg|lock|po)$",
+            r"(?:^|/)(?:CHANGE(?:S|LOG)|NEWS|LICEN[CS]E|COPYING|AUTHORS|README|HISTORY|NOTICE|TODO)[^/]*$"
+            r"|\.(?:html?|css|md|mdx|markdown|rst|adoc|txt|json|jsonc|json5|ya?ml|toml|ini|cfg|csv|tsv|xml|svg|lock|po)$",
             re.IGNORECASE,
         ),
         frozenset(_DOCUMENT_WORDS.split()),
@@ -77,9 +85,14 @@ _KINDS = (
 
 _ANY_KIND = re.compile(
     "test|spec|fixtures|example|sample|demo|docs_src|benchmark|legacy|compat|deprecated|obsolete|__init__"
-    r"|\.(?:md|rst|adoc|txt|json|ya?ml|toml|ini|cfg|csv|tsv|xml|svg|lock|po)",
+    r"|CHANGE|NEWS|LICEN[CS]E|COPYING|AUTHORS|README|HISTORY|NOTICE|TODO"
+    r"|\.(?:html?|css|md|rst|adoc|txt|json|ya?ml|toml|ini|cfg|csv|tsv|xml|svg|lock|po)",
     re.IGNORECASE,
 )
+
+
+_NAMED_BY_FOLDER = frozenset({"mod", "index"})
+"""Names, without extensions, of files that are named by their directory, in Rust and JavaScript."""
 
 
 class PathWords(NamedTuple):
@@ -128,7 +141,8 @@ def path_penalty(path: str, query: WordQuery, *, defining: bool = False) -> tupl
         defining: True if the file defines a symbol of the query; a package's `__init__` then has no penalty.
     """
     kinds = _kinds(path, query, defining=defining)
-    return sum(kind.penalty for kind in kinds), tuple(kind.name for kind in kinds)
+    penalty = sum(kind.penalty if query.long is None else kind.long_penalty for kind in kinds)
+    return penalty, tuple(kind.name for kind in kinds)
 
 
 def _kinds(path: str, query: WordQuery, *, defining: bool) -> list[_Kind]:
@@ -138,7 +152,7 @@ def _kinds(path: str, query: WordQuery, *, defining: bool) -> list[_Kind]:
     return [
         kind
         for kind in _KINDS
-        if kind.path.search(path) and kind.words.isdisjoint(query.words) and not (defining and kind is _PACKAGE)
+        if kind.path.search(path) and kind.words.isdisjoint(query.title) and not (defining and kind is _PACKAGE)
     ]
 
 
@@ -169,6 +183,27 @@ def match_path(path: str, words: tuple[str, ...]) -> PathWords:
         exact=bool(in_stem) and not _spellings(stem).isdisjoint(_phrases(words)),
         parts=parts,
     )
+
+
+def name_share(name: str, words: tuple[str, ...], worths: Mapping[str, float]) -> float:
+    """Return how much a defined name is what a query describes, from 0 to 1.
+
+    The number is the share of the query that the name has, by the weights of the words, times the share of the parts of
+    the name that the query has.
+    """
+    if not _prefix_pattern(words).search(name):
+        return 0.0
+    parts = _split_name(name)
+    hits = _alike_one(words, parts)
+    if not hits:
+        return 0.0
+    covered = sum(any(_is_same_word(word, part) for word in hits) for part in parts) / len(parts)
+    return covered * sum(worths[word] for word in hits) / sum(worths.values())
+
+
+@lru_cache(maxsize=65536)
+def _split_name(name: str) -> tuple[str, ...]:
+    return tuple(identifier_parts(name))
 
 
 def _alike(words: tuple[str, ...], names: Iterable[tuple[str, ...]]) -> list[str]:
@@ -222,6 +257,8 @@ def _path_parts(path: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]
     the whole name as one word.
     """
     *folders, name = path.split("/")
+    if folders and name.partition(".")[0] in _NAMED_BY_FOLDER:
+        *folders, name = folders
     names = [_name_parts(one) for one in (*folders, name[:1] + name[1:].partition(".")[0])]
     return tuple((*parts, _join(parts)) for parts in names[:-1]), (*names[-1], _join(names[-1])), sum(map(len, names))
 

@@ -23,14 +23,14 @@ chunk of each file; all other chunks follow. Of equal chunks, the results have o
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 from typing import Protocol
 
-from ripwrap._ranking.definitions import definition_lines, has_definition
+from ripwrap._ranking.definitions import defined_names, definition_lines, has_definition
 from ripwrap._ranking.names import names_in
-from ripwrap._ranking.paths import PathWords, joined_stem, match_path, path_penalty
+from ripwrap._ranking.paths import PathWords, joined_stem, match_path, name_share, path_penalty
 from ripwrap._ranking.word_query import WordQuery, is_unspaced, rough_stem, split_camel_case, to_nfc
 from ripwrap._text import plural
 
@@ -46,14 +46,20 @@ PATH_WEIGHT = 2.0
 # the repositories of docs/retrieval.md, and on docstrings (see there). After a change of a weight, measure on both
 # again.
 
-EXACT_NAME = 0.3
+EXACT_NAME = 0.15
 """Weight, in the score of a file, of a file name that consists of one to three consecutive words of the query."""
+EXACT_WORTH = 0.15
+"""Additional weight of such a name if its words have the highest weight of the words of the query."""
 FIRST_WORD = 0.3
 """Weight, in the score of a file, of the first word of the query in the file name; later words count less."""
 PATH_WORDS = 0.3
 """Weight, in the score of a file, of words of the query in the path."""
 FOLDER_WORDS = 0.5
 """Weight, in the score of a file, of words of the query in the name of the directory that has the file."""
+NAME_SHARE = 0.6
+"""Weight, in the score of a file, of the definition whose name is most like the query; see `name_share()`."""
+MANY_CHUNKS = 0.05
+"""Weight, in the score of a file, of the logarithm of the number of its chunks that are ranked."""
 NEAR_WORDS = 0.5
 """Weight, in the score of a file, of consecutive words of the query that are near each other in the text."""
 DEFINES = 0.55
@@ -62,11 +68,22 @@ DEFINES_ASKED = 3.0
 """Weight of a definition if the query asks for a definition; this weight puts it before all uses of the name."""
 DEFINES_NAMED = 0.25
 """Additional weight of a definition if the file has the same name as the defined symbol."""
+LONG_FIRST_WORD, LONG_PATH_WORDS = 0.15, 0.2
+"""`FIRST_WORD` and `PATH_WORDS` for a long query; an exact name has no weight, as many names are words of the title."""
+LONG_DEFINES = 1.0
+"""Weight, for a long query, of definitions of its symbols; a symbol that several files define counts for each file by 1
+divided by their number.
+"""
+_MAX_LONG_DEFINES = 1.5
 
 _CHUNK_SHARES = (1.0, 0.5, 0.25)
 """Factors for the BM25 of the best, the second and the third chunk of a file. The sum of these products is the BM25 of
 the file.
 """
+_SHOW_NAMED = 0.5
+"""Weight of `name_share()` in the choice of the chunk of a file that is shown first."""
+_FILES_WITH_NAMES, _CHUNKS_WITH_NAMES = 60, 8
+"""Number of files, and of the best chunks of each, whose definitions are compared with the query."""
 _FILES_WITH_NEAR = 30
 """Number of files whose text is read and searched for words near each other: the files that have the highest scores
 before this search.
@@ -107,6 +124,10 @@ class ChunkText(Protocol):
         """Return True if a definition of the name `name` begins in the chunk."""
         ...
 
+    def names(self) -> Collection[str]:
+        """Return the names whose definitions begin in the chunk."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class TextContent:
@@ -126,6 +147,10 @@ class TextContent:
     def defines(self, name: str) -> bool:
         """Return True if a definition of the name `name` begins in the chunk."""
         return has_definition(self.known, name)
+
+    def names(self) -> Collection[str]:
+        """Return the names whose definitions begin in the chunk."""
+        return defined_names(self.known)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,10 +203,13 @@ class _ScoredFile:
             the query is first.
         score: Sum of all parts of the score that have been computed so far.
         defined: Map from a chunk to the symbol of the query that the chunk defines.
+        defines: True if a chunk defines a symbol of the query.
         named: True if the file has the same name as a symbol that it defines.
         words: Words of the query in the path of the file.
+        title: Words of the title of the query in the path of the file.
         asked: Weight of the name of the file, if the query has it; otherwise 0.
         kinds: Kinds of the file, such as test code, that the query does not ask for.
+        shares: Map from each of the best chunks to the likeness of its definitions to the query, from 0 to 1.
         near: Map from each of the best chunks to the proximity of the query's words in the chunk, from 0 to 1, and the
             reasons for this number as texts.
     """
@@ -189,11 +217,14 @@ class _ScoredFile:
     path: str
     chunks: list[ChunkCandidate]
     words: PathWords
+    title: PathWords
     score: float = 0.0
     defined: dict[ChunkCandidate, str] = field(default_factory=dict[ChunkCandidate, str])
+    defines: bool = False
     named: bool = False
     asked: float = 0.0
     kinds: tuple[str, ...] = ()
+    shares: dict[ChunkCandidate, float] = field(default_factory=dict[ChunkCandidate, float])
     near: dict[ChunkCandidate, tuple[float, list[str]]] = field(
         default_factory=dict[ChunkCandidate, tuple[float, list[str]]]
     )
@@ -233,26 +264,26 @@ def rank_candidates(
             weight of BM25 falls; it is 0 if the weight of embeddings is 1.
         shown: Function that returns True for the path of a file that may be in the results; `None` allows all.
     """
-    worths = worths or dict.fromkeys(query.words, 1.0)
+    worths = query.weighted(worths or dict.fromkeys(query.words, 1.0))
+    title = _title_worths(query, worths)
     words_weight = min(1.0, 2 * (1 - vector_weight))
     files = _group(query, pool)
     for file in files:
         _add_definitions(file, query)
-        file.score += EXACT_NAME * _exact_name(file.words, worths) + FIRST_WORD * _first_word(file.words, query)
-        penalty, file.kinds = path_penalty(file.path, query, defining=bool(file.defined))
-        file.asked = names_in(query).weight(file.path)
-        file.score += penalty + file.asked
+    _add_paths(files, query, worths)
     _add_scaled(files, [_top_bm25(file) for file in files], words_weight)
-    _add_scaled(files, [_path_score(file.words, worths) for file in files], PATH_WORDS)
-    _add_folders(files, worths)
+    if query.long is not None:
+        _add_rare_definitions(files, query.symbols, query.long.symbols)
+    _add_names(files, title)
     similar = _similarities(files) if vector_weight else {}
     for file in files:
         file.score += vector_weight * max((similar.get(chunk, 0.0) for chunk in file.chunks), default=0.0)
-    _add_proximity(files, _Proximity(query.words, worths), words_weight * NEAR_WORDS)
+    _add_proximity(files, _Proximity(query.title, title), words_weight * NEAR_WORDS)
     highest = max((chunk.bm25 for chunk in pool), default=0.0) or 1.0
 
     def worth_showing(file: _ScoredFile, chunk: ChunkCandidate) -> tuple[bool, float, int]:
         value = words_weight * (chunk.bm25 / highest + NEAR_WORDS * file.near.get(chunk, (0.0,))[0])
+        value += _SHOW_NAMED * file.shares.get(chunk, 0.0)
         return chunk not in file.defined, -value - vector_weight * similar.get(chunk, 0.0), chunk.start_line
 
     def best_chunks() -> Iterator[RankedCandidate]:
@@ -307,12 +338,49 @@ def _file_key(file: _ScoredFile) -> tuple[float, str]:
     return -file.score, file.path
 
 
+def score_paths(query: WordQuery, paths: Mapping[str, bool], worths: Mapping[str, float]) -> dict[str, float]:
+    """Return the parts of the scores of files that depend on their paths alone.
+
+    Args:
+        query: Query.
+        paths: Paths; the value is True if the file may define a symbol of the query.
+        worths: Weight of each word of the query, see `word_worths()`.
+    """
+    files = [_scored_file(query, path) for path in paths]
+    for file in files:
+        file.defines = paths[file.path]
+    _add_paths(files, query, query.weighted(worths))
+    return {file.path: file.score for file in files}
+
+
+def _add_paths(files: Sequence[_ScoredFile], query: WordQuery, worths: Mapping[str, float]) -> None:
+    """Add the parts that depend on the paths of the files to their scores."""
+    title = _title_worths(query, worths)
+    first_word, path_words = (FIRST_WORD, PATH_WORDS) if query.long is None else (LONG_FIRST_WORD, LONG_PATH_WORDS)
+    for file in files:
+        if query.long is None:
+            file.score += EXACT_NAME * file.title.exact + EXACT_WORTH * _exact_worth(file.title, title)
+        penalty, file.kinds = path_penalty(file.path, query, defining=file.defines)
+        file.asked = names_in(query).weight(file.path)
+        file.score += penalty + file.asked + first_word * _first_word(file.title, query)
+    _add_scaled(files, [_path_score(file.words, worths) for file in files], path_words)
+    _add_folders(files, title)
+
+
+def _title_worths(query: WordQuery, worths: Mapping[str, float]) -> dict[str, float]:
+    return {word: worths.get(word, _LEAST_WORTH) for word in query.title}
+
+
+def _scored_file(query: WordQuery, path: str, chunks: Iterable[ChunkCandidate] = ()) -> _ScoredFile:
+    return _ScoredFile(path, list(chunks), match_path(path, query.words), match_path(path, query.title))
+
+
 def _group(query: WordQuery, pool: Sequence[ChunkCandidate]) -> list[_ScoredFile]:
     """Group chunks by file; within a file, the chunk with the highest BM25 is first."""
     chunks: dict[str, list[ChunkCandidate]] = defaultdict(list)
     for candidate in sorted(pool, key=lambda chunk: (-chunk.bm25, -(chunk.cosine or 0.0), chunk.start_line)):
         chunks[candidate.path].append(candidate)
-    return [_ScoredFile(path, of_file, match_path(path, query.words)) for path, of_file in chunks.items()]
+    return [_scored_file(query, path, of_file) for path, of_file in chunks.items()]
 
 
 def _add_definitions(file: _ScoredFile, query: WordQuery) -> None:
@@ -321,8 +389,31 @@ def _add_definitions(file: _ScoredFile, query: WordQuery) -> None:
             if chunk not in file.defined and chunk.content.defines(symbol):
                 file.defined[chunk] = symbol
                 file.named = file.named or joined_stem(file.path) == re.sub(r"[\W_]", "", symbol).lower()
-    if file.defined:
+    file.defines = bool(file.defined)
+    if file.defines and query.long is None:
         file.score += (DEFINES_ASKED if _asks_for_definition(query) else DEFINES) + DEFINES_NAMED * file.named
+
+
+def _add_rare_definitions(files: Sequence[_ScoredFile], symbols: Collection[str], weights: Mapping[str, float]) -> None:
+    """Add the definitions of the symbols of a long query to the scores; the first symbol of a file counts most."""
+    defined = {
+        file.path: {name for name in symbols if any(chunk.content.defines(name) for chunk in file.chunks)}
+        for file in files
+    }
+    number = Counter(name for names in defined.values() for name in names)
+    for file in files:
+        values = sorted((weights.get(name, 0.5) / number[name] for name in defined[file.path]), reverse=True)
+        worth = sum(value / (1 + 2 * place) for place, value in enumerate(values))
+        file.score += LONG_DEFINES * min(_MAX_LONG_DEFINES, worth)
+
+
+def _add_names(files: Iterable[_ScoredFile], worths: Mapping[str, float]) -> None:
+    """Add the name that is most like the query, and the number of chunks, to the scores of the best files."""
+    words = tuple(worths)
+    for file in sorted(files, key=_file_key)[:_FILES_WITH_NAMES]:
+        for chunk in file.chunks[:_CHUNKS_WITH_NAMES]:
+            file.shares[chunk] = max((name_share(name, words, worths) for name in chunk.content.names()), default=0.0)
+        file.score += NAME_SHARE * max(file.shares.values()) + MANY_CHUNKS * math.log((1 + len(file.chunks)) / 2)
 
 
 def _asks_for_definition(query: WordQuery) -> bool:
@@ -331,7 +422,7 @@ def _asks_for_definition(query: WordQuery) -> bool:
     return query.symbolic and not (text.isalpha() and text.islower())
 
 
-def _exact_name(words: PathWords, worths: Mapping[str, float]) -> float:
+def _exact_worth(words: PathWords, worths: Mapping[str, float]) -> float:
     """Return a number, at most 1, for a file whose name consists of consecutive words of the query; 0 for other files.
 
     The number is the highest weight of the words in the name, divided by the highest weight of all words of the query.
@@ -344,7 +435,7 @@ def _first_word(words: PathWords, query: WordQuery) -> float:
 
     Return 0 if the file name has no word of the query.
     """
-    return 1 / (1 + query.words.index(words.stem[0])) if words.stem else 0.0
+    return 1 / (1 + query.title.index(words.stem[0])) if words.stem else 0.0
 
 
 def _top_bm25(file: _ScoredFile) -> float:
@@ -367,7 +458,7 @@ def _add_scaled(files: Sequence[_ScoredFile], values: Sequence[float], weight: f
 def _add_folders(files: Iterable[_ScoredFile], worths: Mapping[str, float]) -> None:
     every = sum(worths.values())
     for file in files:
-        file.score += FOLDER_WORDS * sum(worths[word] for word in file.words.folder) / every
+        file.score += FOLDER_WORDS * sum(worths[word] for word in file.title.folder) / every
 
 
 def _similarities(files: Iterable[_ScoredFile]) -> dict[ChunkCandidate, float]:
@@ -461,7 +552,7 @@ def _reasons(query: WordQuery, file: _ScoredFile) -> list[str]:
     )
     if file.asked:
         reasons.insert(0, "the query has the name of its file")
-    elif file.words.exact and len(file.words.stem) > 1:
+    elif file.title.exact and len(file.title.stem) > 1:
         reasons.append("its file is named by words of the query")
     if file.words.anywhere:
         reasons.append("path has " + ", ".join(f'"{word}"' for word in file.words.anywhere))

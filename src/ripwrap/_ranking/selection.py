@@ -2,11 +2,12 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ripwrap._ranking.definitions import DEFINITION_PREFIX
 from ripwrap._ranking.names import NAMED, names_in
 from ripwrap._ranking.paths import path_weight, words_in_path
+from ripwrap._ranking.scoring import score_paths, word_worths
 from ripwrap._ranking.word_query import (
     WordQuery,
     identifier_parts,
@@ -30,6 +31,10 @@ NAME_TERM = "\1"
 """Key in the counts of a file whose name is in the query; see `names_in()`."""
 
 _COPIES_PER_FILE = 3
+_COMPARED = 10
+"""Number of files, as a multiple of the files to read, that are compared by content and path together."""
+_BY_CONTENT = 0.6
+"""Share of the files to read that are chosen by their content alone, for a long query."""
 
 _TERMS = (DEFINITION_TERM, NAME_TERM)
 _PREFIX = re.compile(DEFINITION_PREFIX)
@@ -89,16 +94,19 @@ def choose_files(
         score = sum(worth[stem] * number / (number + often) for stem, number in counts.items() if stem not in _TERMS)
         score += sum(worth.get(rough_stem(word), 0.0) for word in words_in_path(path, query.words))
         defining = DEFINITION_TERM in counts
-        first = most * (defining or path in named)
+        first = most * (defining or (path in named and query.long is None))
         return (score + first) * path_weight(path, query, defining=defining)
 
     def key(path: str) -> tuple[float, float, str]:
         weight = named.get(path, 0.0)
         return -weight if weight >= NAMED else 0.0, -score(path), path
 
+    order = sorted(sizes, key=key)
+    if order and query.long is not None:
+        order = _with_best_paths(query, order, files, score, files_worths(query, having, total), limit)
     chosen: list[str] = []
     seen: set[tuple[int, frozenset[tuple[str, int]]]] = set()
-    for path in sorted(sizes, key=key):
+    for path in order:
         alike = sizes[path], frozenset(files[path].items())
         if alike in seen and len(chosen) - len(seen) >= _COPIES_PER_FILE * limit:
             continue
@@ -107,6 +115,46 @@ def choose_files(
         seen.add(alike)
         chosen.append(path)
     return chosen
+
+
+def _with_best_paths(
+    query: WordQuery,
+    order: Sequence[str],
+    files: Mapping[str, Mapping[str, int]],
+    score: Callable[[str], float],
+    worths: Mapping[str, float],
+    limit: int,
+) -> list[str]:
+    """Return files in the order in which they are chosen: some of the best, then the best by content and path together.
+
+    The files whose content has the most words come first. The score of the others is a part of what
+    `rank_candidates()` adds up.
+
+    Args:
+        query: Query.
+        order: Paths, the best first.
+        files: Map from each path to the number of matches of each stem in the file.
+        score: Function that returns the score of a file by its content.
+        worths: Weight of each word of the query.
+        limit: Number of files that will be chosen.
+    """
+    number = int(limit * _BY_CONTENT)
+    first, rest = order[:number], order[number : _COMPARED * limit]
+    rest = [*rest, *(path for path in order[_COMPARED * limit :] if NAME_TERM in files[path])]
+    highest = max(map(score, first), default=0.0) or 1.0
+    by_path = score_paths(query, {path: DEFINITION_TERM in files[path] for path in (*first, *rest)}, worths)
+    return [*first, *sorted(rest, key=lambda path: (-score(path) / highest - by_path[path], path))]
+
+
+def files_worths(query: WordQuery, having: Mapping[str, int], total: int) -> dict[str, float]:
+    """Return the weight of each word of a query, from the numbers of files that have the stems.
+
+    Args:
+        query: Query.
+        having: Number of files that have each stem.
+        total: Number of files that have at least one of the stems.
+    """
+    return word_worths(query.words, {word: having.get(rough_stem(word), 0) for word in query.words}, total)
 
 
 def query_stems(query: WordQuery) -> list[str]:

@@ -1,11 +1,15 @@
 """Parse a query into words and symbols, and prepare texts and paths for full-text search; no I/O."""
 
+import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from string import ascii_letters, digits
+
+from ripwrap._ranking.long_query import MAX_QUERY_CHARS, TEMPLATE_WORDS, LongText, is_long, read_long_text
 
 TOKENIZE = "porter unicode61 remove_diacritics 0 categories ''L* N* Co M*''"
 """Tokenizer of FTS5 (SQLite's full-text search), as text for a quoted string in SQL. It ignores case, but not accents.
@@ -20,6 +24,9 @@ MAX_QUERY_WORDS = 32
 MAX_WORD_CHARS = 200
 """Maximum number of characters of a word or name that is searched; longer words are left out."""
 
+_MAX_TITLE_WORDS = 16
+_SPARE = 4
+"""Number of words of a long query, as a multiple of `MAX_QUERY_WORDS`, of which an index keeps those that tell most."""
 _MAX_SHOWN_CHARS = 100
 """Maximum number of characters of a query that an error message shows."""
 _MIN_STEM_CHARS = 3
@@ -71,6 +78,25 @@ _ENDINGS = sorted(_ENDING_NAMES.split(), key=lambda ending: (-len(ending), endin
 
 
 @dataclass(frozen=True, slots=True)
+class LongQuery:
+    """Weights of the words, names and paths of a long query, such as the pasted text of an issue.
+
+    Attributes:
+        title: Words of the title.
+        weights: Weight of each word; a word has a higher weight if it is in the title, in backticks, or often used.
+        symbols: Weight, at most 1, of each name that looks like an identifier.
+        mentions: Paths that the query names, with their weights, the highest first.
+        spare: The words to choose from when it is known how rare they are; the words with the highest weights.
+    """
+
+    title: tuple[str, ...]
+    weights: Mapping[str, float]
+    symbols: Mapping[str, float]
+    mentions: tuple[tuple[str, float], ...]
+    spare: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WordQuery:
     """Query, parsed into words and symbols (names of functions, classes and so on).
 
@@ -87,6 +113,8 @@ class WordQuery:
         match: Expression for FTS5 (SQLite's full-text search) that matches chunks with any of the words or symbols.
         definitions: Expression for FTS5 that matches chunks that may define a symbol; empty if there are no symbols.
         left_out: Number of words and names that are not searched, because there are too many or they are too long.
+        cut: Number of characters at the end of the query that were not read.
+        long: Weights of the parts of a long query; `None` for a short one.
     """
 
     text: str
@@ -96,10 +124,34 @@ class WordQuery:
     match: str
     definitions: str
     left_out: int = 0
+    cut: int = 0
+    long: LongQuery | None = field(default=None, compare=False)
+
+    @property
+    def title(self) -> tuple[str, ...]:
+        """Words of the title of a long query; all words of a short one."""
+        return self.words if self.long is None else self.long.title
+
+    @property
+    def spare(self) -> tuple[str, ...]:
+        """Words to choose from when it is known how rare they are; see `with_words()`."""
+        return self.words if self.long is None else self.long.spare
+
+    def weighted(self, worths: Mapping[str, float]) -> dict[str, float]:
+        """Multiply the weight of each word by its weight in a long query."""
+        weights = {} if self.long is None else self.long.weights
+        return {word: worth * weights.get(word, 1.0) for word, worth in worths.items()}
+
+    def with_words(self, words: Iterable[str]) -> "WordQuery":
+        """Return the query with other words, which must be words of `LongQuery.spare`."""
+        order = {word: place for place, word in enumerate(self.long.weights if self.long else ())}
+        return replace(self, words=tuple(sorted(words, key=order.__getitem__)))
 
     @property
     def remark(self) -> str:
-        """Warning that some words of the query are not searched; empty if all are searched."""
+        """Warning that a part of the query is not searched; empty if all of it is searched."""
+        if self.cut:
+            return f"only the first {MAX_QUERY_CHARS} characters of the query are searched, {self.cut} are left out"
         if not self.left_out:
             return ""
         several = f"{self.left_out} words and names of the query are"
@@ -123,35 +175,99 @@ def parse_query(text: str) -> WordQuery:
     if not isinstance(text, str):
         raise TypeError(f"a query must be a str, got {type(text).__name__}")
     spelled = spell_languages(to_nfc(text))
+    if is_long(spelled, STOP_WORDS):
+        return _parse_long_query(text, read_long_text(spelled))
     asked = _DEFINITION_QUESTION.fullmatch(spelled.strip())
     named = next(filter(None, asked.groups())) if asked else spelled.strip()
     alone = _IDENTIFIER.fullmatch(named)
     if alone and not asked and (_UNSPACED.search(named) or named in STOP_WORDS):
         alone = None  # the query may be a sentence, or a word that is not a symbol
-    if alone:
-        symbols = [alone[0]]
-    else:
-        symbols = [
-            one[0] for one in _IDENTIFIER.finditer(spelled) if one["call"] or _COMPOUND.search(one[0]) or "::" in one[0]
-        ]
-    text_of_words = named if alone else _POSSESSIVE.sub("", spelled)
-    words = _unique(part for word in _words(text_of_words) for part in identifier_parts(word))
+    symbols = [alone[0]] if alone else _identifiers(spelled)
+    words = _unique(_parts(named if alone else spelled))
     every = [word for word in words if word not in STOP_WORDS] or words
     telling = [word for word in every if len(word) <= MAX_WORD_CHARS]
     if not telling:
-        said = repr(text if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + "…")
-        if every:
-            raise ValueError(
-                f"each word of the query {said} has more than {MAX_WORD_CHARS} characters; use shorter words"
-            )
-        raise ValueError(f"there is no word in the query {said}; use words or names that may be in the files")
-    names = _unique(_SEPARATOR.split(symbol.removesuffix("()"))[-1] for symbol in symbols)
+        raise ValueError(_without_words(text, any_word=bool(every)))
+    names = _unique(map(_last_name, symbols))
     short = tuple(name for name in names if len(name) <= MAX_WORD_CHARS)[:MAX_QUERY_WORDS]
     kept = _most_telling(telling, short)
     left_out = len(every) - len(kept) + len(names) - len(short)
     return WordQuery(
         text, kept, short, alone is not None, _match_expression(kept, short), _definition_expression(short), left_out
     )
+
+
+def _without_words(text: str, *, any_word: bool) -> str:
+    said = repr(text if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + "…")
+    if any_word:
+        return f"each word of the query {said} has more than {MAX_WORD_CHARS} characters; use shorter words"
+    return f"there is no word in the query {said}; use words or names that may be in the files"
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the words of a text, with identifiers split into parts."""
+    return (part for word in _words(_POSSESSIVE.sub("", text)) for part in identifier_parts(word))
+
+
+def _identifiers(text: str) -> list[str]:
+    """Return the names in a text that look like identifiers, such as `getUser`, `run()` or `a::b`."""
+    return [one[0] for one in _IDENTIFIER.finditer(text) if one["call"] or _COMPOUND.search(one[0]) or "::" in one[0]]
+
+
+def _last_name(symbol: str) -> str:
+    return _SEPARATOR.split(symbol.removesuffix("()"))[-1]
+
+
+def _parse_long_query(text: str, long: LongText) -> WordQuery:
+    """Parse a long query into words and symbols with weights, and keep those with the highest weights.
+
+    Raises:
+        ValueError: The query has no word, or all its words are too long.
+    """
+    weights = _word_weights(long)
+    if not weights:
+        raise ValueError(_without_words(text, any_word=bool(_words(text))))
+    symbols: dict[str, float] = dict(long.functions)
+    for part, weight in ((long.title, 1.0), (long.prose, 0.6)):
+        for name in map(_last_name, _identifiers(part)):
+            symbols[name] = max(symbols.get(name, 0.0), weight)
+    for name in long.ticked:
+        if _IDENTIFIER.fullmatch(name) and len(name) > _MIN_STEM_CHARS - 1 and not name.islower():
+            symbols[name] = max(symbols.get(name, 0.0), 0.8)
+    every = [name for name in symbols if len(name) <= MAX_WORD_CHARS]
+    names = tuple(sorted(every, key=lambda name: -symbols[name])[:MAX_QUERY_WORDS])
+    inside = {part for name in names for part in identifier_parts(name)}
+
+    def telling(word: str) -> float:
+        return weights[word] * (1.25 if word in inside else 1.0) * min(1.0, 0.4 + len(word) / 10)
+
+    order = sorted(weights, key=lambda word: -telling(word))
+    place = {word: number for number, word in enumerate(weights)}
+    words = tuple(sorted(order[:MAX_QUERY_WORDS], key=place.__getitem__))
+    title = tuple(word for word in _unique(_parts(long.title)) if word in weights)[:_MAX_TITLE_WORDS]
+    parts = LongQuery(
+        title or words[:_MAX_TITLE_WORDS], weights, symbols, long.mentions, tuple(order[: _SPARE * MAX_QUERY_WORDS])
+    )
+    match, definitions = _match_expression(words, names), _definition_expression(names)
+    left_out = len(weights) - len(words) + len(symbols) - len(names)
+    return WordQuery(text, words, names, False, match, definitions, left_out, long.cut, parts)
+
+
+def _word_weights(long: LongText) -> dict[str, float]:
+    """Return the weight of each word of a long query."""
+    in_title = set(_parts(long.title))
+    ticked = {part for name in long.ticked for part in _parts(name)}
+    counts = Counter(_parts(f"{long.title}\n{long.prose}"))
+    for function in long.functions:
+        counts.update(identifier_parts(function))
+    fillers = STOP_WORDS | (TEMPLATE_WORDS - in_title)
+    short = [word for word in counts if len(word) <= MAX_WORD_CHARS]
+    weights: dict[str, float] = {}
+    for word in [word for word in short if word not in fillers] or short:
+        weight = 1 + math.log(min(counts[word], 8)) + 1.5 * (word in in_title) + 0.5 * (word in ticked)
+        tells_little = word.isdecimal() or (len(word) < _MIN_STEM_CHARS and word not in in_title)
+        weights[word] = weight * (0.3 if tells_little else 1)
+    return weights
 
 
 def _most_telling(words: list[str], names: Iterable[str]) -> tuple[str, ...]:

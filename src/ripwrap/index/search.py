@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import best_rows, log_remark
 from ripwrap._ranking.names import names_in
+from ripwrap._ranking.passages import show_passages
 from ripwrap._ranking.scoring import POOL_SIZE, ChunkCandidate, RankedCandidate, rank_candidates, word_worths
-from ripwrap._ranking.word_query import WordQuery
+from ripwrap._ranking.word_query import MAX_QUERY_WORDS, WordQuery
 from ripwrap.index.file_state import ChunkSpan, IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import DamageError, check, decode_text, select_in
@@ -115,7 +116,9 @@ def search(
         weight, incomplete = VECTOR_WEIGHT if vectors.weight is None else vectors.weight, vectors.incomplete
     elif vectors is not None:
         unavailable = vectors.unavailable or "no chunk has an embedding"
-    match = postings.match(query.words)
+    if query.long is not None:
+        query = _with_rarest(query, postings)
+    match = postings.match(query.weighted(dict.fromkeys(query.words, 1.0)))
     defined = _find_definitions(database, query.symbols)
     named = _find_named(database, number, query)
     words = _named_pool(database, match, named)
@@ -124,15 +127,24 @@ def search(
     worths = word_worths(query.words, match.having, match.total)
     files: dict[int, IndexedFile] = {}
     checks.check_chunks(database, {row for row, _ in (*words, *(similar or ()))} | defined.keys())
-    _check_names(database, query.symbols, {row for row, _ in words}, defined)
+    names = _names_of_chunks(database, {row for row, _ in (*words, *(similar or ()))} | defined.keys())
+    _check_names(names, query.symbols, defined)
     chunks = _read_candidates(
-        database, view, number, defined, files, dict(words), dict((similar or ()) if weight else ())
+        database, view, number, names, files, dict(words), dict((similar or ()) if weight else ())
     )
     chunks |= _read_empty(database, view, number, named, files)
     found = rank_candidates(query, list(chunks), limit, worths=worths, vector_weight=weight, shown=shown)
-    results = list(_to_results(query, found, chunks))
+    results = list(_to_results(query, worths, found, chunks, limit))
     changed = any(file.changed for file in files.values())
     return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
+
+
+def _with_rarest(query: WordQuery, postings: PostingsReader) -> WordQuery:
+    """Keep the words of a long query that tell most: those with the highest products of weight and rarity."""
+    having = {word: number for word in query.spare if (number := postings.frequency(word))}
+    worths = query.weighted(word_worths(having, having, postings.count))
+    best = sorted(worths, key=lambda word: -worths[word])[:MAX_QUERY_WORDS]
+    return query.with_words(best) if best else query
 
 
 def _word_pool(
@@ -190,30 +202,28 @@ def _find_definitions(database: "Connection", symbols: Collection[str]) -> dict[
     return found
 
 
-def _check_names(
-    database: "Connection", symbols: Collection[str], rows: Collection[int], defined: Mapping[int, Container[str]]
-) -> None:
-    """Compare the rows of the table `definition` with the names that the contents of some chunks define.
+def _names_of_chunks(database: "Connection", rows: Collection[int]) -> dict[int, tuple[str, ...]]:
+    """Map chunks to the names that they define: all chunks of the contents of the chunks with ids in `rows`.
 
     The checksums of these contents were compared before.
+    """
+    statement = (
+        "SELECT DISTINCT blob.id, blob.names FROM chunk JOIN blob ON blob.id = chunk.blob WHERE chunk.id IN ({})"
+    )
+    names = {blob: names_of(stored) for blob, stored in select_in(database, statement, list(rows))}
+    first: dict[int, int] = dict(select_in(database, _SELECT_FIRST, list(names)))
+    return {first[blob] + place: of_chunk for blob, some in names.items() for place, of_chunk in enumerate(some)}
+
+
+def _check_names(
+    names: Mapping[int, Container[str]], symbols: Collection[str], defined: Mapping[int, Container[str]]
+) -> None:
+    """Compare the rows of the table `definition` with the names that some chunks define.
 
     Raises:
         DamageError: A row is missing or wrong.
     """
-    if not symbols:
-        return
-    statement = (
-        "SELECT DISTINCT blob.id, blob.names FROM chunk JOIN blob ON blob.id = chunk.blob WHERE chunk.id IN ({})"
-    )
-    names = {blob: names_of(stored) for blob, stored in select_in(database, statement, [*{*rows, *defined}])}
-    first: dict[int, int] = dict(select_in(database, _SELECT_FIRST, list(names)))
-    right = {
-        (first[blob] + place, name)
-        for blob, some in names.items()
-        for place, of_chunk in enumerate(some)
-        for name in of_chunk
-        if name in symbols
-    }
+    right = {(row, name) for row, some in names.items() for name in symbols if name in some}
     if right != {(row, name) for row, some in defined.items() for name in symbols if name in some}:
         raise DamageError("the names that files define are incomplete")
 
@@ -235,7 +245,7 @@ class _StoredChunk:
         file: File that contains the chunk.
         span: Position of the chunk in the file.
         symbol: Name of the definition that contains all lines of the chunk; `None` if unknown.
-        names: Symbols of the query that the chunk defines.
+        defined: Names that the chunk defines.
         key: Digest of the text.
     """
 
@@ -243,7 +253,7 @@ class _StoredChunk:
     span: ChunkSpan
     key: bytes
     symbol: str | None
-    names: Container[str]
+    defined: Collection[str]
     _text: str | None = None
 
     def text(self) -> str | None:
@@ -254,15 +264,19 @@ class _StoredChunk:
         return self._text
 
     def defines(self, name: str) -> bool:
-        """Return True if the chunk defines a name; the name must be one of the symbols of the query."""
-        return name in self.names
+        """Return True if a definition of the name `name` begins in the chunk."""
+        return name in self.defined
+
+    def names(self) -> Collection[str]:
+        """Return the names whose definitions begin in the chunk."""
+        return self.defined
 
 
 def _read_candidates(
     database: "Connection",
     view: View,
     number: int,
-    defined: Mapping[int, Container[str]],
+    names: Mapping[int, Collection[str]],
     files: dict[int, IndexedFile],
     words: Mapping[int, float],
     similar: Mapping[int, float],
@@ -273,7 +287,7 @@ def _read_candidates(
         database: The index, in a transaction.
         view: View to search.
         number: Id of the view in the tables.
-        defined: Symbols of the query that each chunk defines, by the id of the chunk.
+        names: Names that each chunk defines, by the id of the chunk.
         files: Map to which the files are added, by the id of their content.
         words: BM25 of each chunk that was found by words, by the id of the chunk.
         similar: Cosine of each chunk that was found by embeddings, by the id of the chunk.
@@ -287,7 +301,7 @@ def _read_candidates(
         if file is None:
             file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
         known = None if symbol is None else decode_text(symbol)
-        content = _StoredChunk(file, ChunkSpan(start, at, size), key, known, defined.get(row, ()))
+        content = _StoredChunk(file, ChunkSpan(start, at, size), key, known, names.get(row, ()))
         candidate = ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
         found[candidate] = content
     return found
@@ -306,15 +320,26 @@ def _read_empty(
 
 
 def _to_results(
-    query: WordQuery, found: Iterable[RankedCandidate], chunks: Mapping[ChunkCandidate, _StoredChunk]
+    query: WordQuery,
+    worths: Mapping[str, float],
+    found: Iterable[RankedCandidate],
+    chunks: Mapping[ChunkCandidate, _StoredChunk],
+    limit: int | None,
 ) -> Iterator[RankedChunk]:
-    for entry in found:
+    files = {chunk.path: content.file for chunk, content in chunks.items()}
+
+    def text_of(candidate: ChunkCandidate) -> str | None:
         check()
-        content = chunks[entry.candidate]
-        source = content.file.source()
+        source = files[candidate.path].source()
+        return None if source is None else source.text
+
+    for entry in show_passages(query, worths, found, text_of, limit):
+        check()
+        file, content = files[entry.candidate.path], chunks.get(entry.candidate)
+        source = file.source()
         if source is not None:
-            name_at = partial(_name_at, content.file, source)
-            yield to_ranked_chunk(query, entry, source, content.symbol, name_at)
+            name_at = partial(_name_at, file, source)
+            yield to_ranked_chunk(query, entry, source, None if content is None else content.symbol, name_at)
 
 
 def _name_at(file: IndexedFile, source: SourceText, line: int) -> str:

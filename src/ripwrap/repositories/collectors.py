@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ripwrap._operations.rank import MAX_TOTAL_BYTES, FileTerms
 from ripwrap._ranking.document import MAX_FILE_BYTES
-from ripwrap._ranking.selection import choose_files
+from ripwrap._ranking.selection import choose_files, files_worths
 from ripwrap._ranking.word_query import WordQuery
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.round_robin import shares
@@ -293,6 +293,10 @@ class TermsCollector:
             chosen.append(key)
             left -= min(self._sizes[key], MAX_FILE_BYTES)
         return chosen
+
+    def worths(self) -> dict[str, float]:
+        """Return the weight of each word of the query; see `files_worths()`."""
+        return files_worths(self._query, self._terms.having, self._terms.total)
 
     def place(self, key: str) -> tuple[Root, str]:
         """Return the root of the file with this key, and the path of the file in the root.

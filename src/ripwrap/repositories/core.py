@@ -226,7 +226,9 @@ class Repositories(BaseRepositories):
                     path, raw = file.item
                     contents[root.name, path] = raw
         read = question.in_order(chosen, contents)
-        ranking = partial(rank_contents, question.query, read, question.limit, RankingDeadline())
+        ranking = partial(
+            rank_contents, question.query, read, question.limit, RankingDeadline(), question.terms.worths()
+        )
         runner = AsyncRunner(None)
         chunks = await runner.call(ranking)
         return RepositoriesRanking(

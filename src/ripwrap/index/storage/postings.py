@@ -25,7 +25,7 @@ adds documents that have only filler words and no chunk, so that the mean length
 import math
 import re
 import secrets
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -428,8 +428,13 @@ class PostingsReader:
         if deleted >= least and deleted * 2 >= self._counted:
             raise RebuildError("its full-text index has too many deleted documents")
 
-    def match(self, words: Sequence[str]) -> "WordMatches":
-        """Return the documents that have at least one of the words."""
+    def frequency(self, word: str) -> int:
+        """Return about how many chunks have a word; chunks that were deleted may count, too."""
+        terms = _analyzer().analyze(fold(to_nfc(word)))
+        return min((self._searcher.doc_freq("words", term) for term in terms), default=0)
+
+    def match(self, words: Mapping[str, float]) -> "WordMatches":
+        """Return the documents that have at least one of the words; the BM25 of a word is multiplied by its weight."""
         left = None if self.is_clean else self._left
         return WordMatches(self._path, self._searcher, words, (self.count, self._counted), left)
 
@@ -446,7 +451,7 @@ class WordMatches:
         self,
         path: Path,
         searcher: "Searcher",
-        words: Sequence[str],
+        words: Mapping[str, float],
         sizes: tuple[int, int],
         left: "EngineQuery | None",
     ) -> None:
@@ -455,7 +460,7 @@ class WordMatches:
         Args:
             path: Path of the directory.
             searcher: Searcher of tantivy.
-            words: Words of a query.
+            words: Words of a query, with their weights.
             sizes: Number of documents that belong to chunks, and number of all documents that tantivy counts.
             left: Query for documents whose contents the database does not have; `None` if there are no such documents.
         """
@@ -466,8 +471,10 @@ class WordMatches:
         self.having: dict[str, int] = {}
         parts: list[tuple[tantivy.Occur, EngineQuery]] = []
         with engine_errors(path, writing=False):
-            for word in words:
+            for word, weight in words.items():
                 query, self.having[word] = self._word_query(word)
+                if weight != 1:
+                    query = tantivy.Query.boost_query(query, weight)
                 parts.append((tantivy.Occur.Should, query))
             self._query = tantivy.Query.boolean_query(parts)
             self.total: int = self._count(self._query)

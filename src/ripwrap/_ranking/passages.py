@@ -1,0 +1,227 @@
+"""Choose the passages of a file that answer a query: definitions, or the parts of long ones; no I/O.
+
+A file is found by its chunks, which end at a number of characters. What is shown of it is a definition. So the text of
+the file is split at the lines where definitions begin, and each definition is compared with the query: by its words,
+which count more if fewer definitions of the file have them, and by its name.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
+from ripwrap._ranking.definitions import definition_starts, has_definition
+from ripwrap._ranking.paths import name_share
+from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent
+from ripwrap._ranking.word_query import WordQuery, identifier_parts, rough_stem
+
+MAX_TEXT_CHARS = 200_000
+"""Maximum number of characters of a file that is split into passages."""
+
+_NAME_SHARE = 1.0
+"""Weight of the name of a definition; the weight of its words is 1."""
+_BM25_K1, _BM25_B = 2.5, 0.8
+"""BM25's k1 and b: further matches of a word count little, and long definitions have a disadvantage."""
+_INNER_FACTOR = 2.0
+"""Factor by which an inner part of a long definition must be better than its first part to be shown instead."""
+_OF_BEST_FILE = 2
+"""Number of definitions of the best file that are shown among the best definitions of other files. More definitions, of
+more files, find more lines, but fewer files.
+"""
+_MAX_GAP_CHARS = 4
+"""Maximum number of characters (ends of lines) between passages that are neighbours."""
+_SECOND_POWER = 0.4
+"""Power of the value of the second best definition, as a share of the value of the best, in its score."""
+_LEAD = re.compile(r"[ \t]*(?:@|//|/?\*|#)")
+"""Pattern for a decorator, attribute or comment, which belongs to the definition below it."""
+_MAX_LEAD_LINES = 8
+_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_WORD = re.compile(r"\w+")
+
+
+class Passage(NamedTuple):
+    """Part of a file: a definition, a part of a long definition, or text outside of definitions.
+
+    Attributes:
+        chunk: Its place in the file.
+        names: Names that it defines, alone and after the name of the definition around them.
+        stems: Number of words with each stem.
+    """
+
+    chunk: Chunk
+    names: Collection[str]
+    stems: Mapping[str, int]
+
+
+class _Unit(NamedTuple):
+    """Passages of one definition, the first of which has its name."""
+
+    passages: Sequence[Passage]
+    stems: Mapping[str, int]
+    chars: int
+
+
+def show_passages(
+    query: WordQuery,
+    worths: Mapping[str, float],
+    ranked: Iterable[RankedCandidate],
+    text_of: Callable[[ChunkCandidate], str | None],
+    limit: int | None,
+) -> list[RankedCandidate]:
+    """Show, in place of the best chunk of each file, its best definition; and the second best of the best file.
+
+    The second best definition may come before the best ones of other files. Other chunks of a file are kept if they
+    have no line of these definitions.
+
+    The text of a file is not split if it is as short as a chunk, or very long.
+
+    Args:
+        query: Query.
+        worths: Weight of each word of the query, see `word_worths()`.
+        ranked: Result of `rank_candidates()`.
+        text_of: Function that returns the text of a chunk's file; `None` if it cannot be read.
+        limit: Maximum number of results; `None` is no limit.
+    """
+    entries: list[RankedCandidate] = []
+    shown: dict[str, list[Chunk]] = {}
+    for entry in ranked:
+        one = entry.candidate
+        if one.path in shown:
+            known = shown[one.path]
+            if not any(one.start_line <= chunk.end_line and chunk.start_line <= one.end_line for chunk in known):
+                entries.append(entry)
+            continue
+        text = text_of(one) or ""
+        splits = MAX_CHUNK_CHARS < len(text) <= MAX_TEXT_CHARS
+        best = best_passages(query, worths, text)[:_OF_BEST_FILE] if splits else []
+        best = best[:1] if shown else _joined(best)
+        shown[one.path] = [chunk for chunk, _ in best] or [Chunk(0, 0, one.start_line, one.end_line)]
+        if not best:
+            entries.append(entry)
+        for number, (chunk, value) in enumerate(best):
+            content = TextContent(text[chunk.start : chunk.end])
+            passage = replace(one, start_line=chunk.start_line, end_line=chunk.end_line, content=content)
+            score = entry.score * min(1.0, value / best[0][1] if best[0][1] else 1.0) ** _SECOND_POWER
+            reasons = ["the second best definition in its file"] if number else entry.reasons
+            entries.append(RankedCandidate(passage, score if number else entry.score, reasons))
+    entries.sort(key=lambda entry: -entry.score)
+    return entries[:limit]
+
+
+def _joined(best: list[tuple[Chunk, float]]) -> list[tuple[Chunk, float]]:
+    """Join the two best passages if they are neighbours, such as a class and its first method, and short together."""
+    if len(best) < _OF_BEST_FILE:
+        return best
+    first, second = sorted(chunk for chunk, _ in best)
+    if second.start - first.end > _MAX_GAP_CHARS or second.end - first.start > MAX_CHUNK_CHARS:
+        return best
+    return [(first._replace(end=second.end, end_line=second.end_line), best[0][1])]
+
+
+def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> list[tuple[Chunk, float]]:
+    """Return a passage of each definition that has a word of the query, with its value, the best first.
+
+    Definitions of a symbol of the query come first.
+
+    Args:
+        query: Query.
+        worths: Weight of each word of the query.
+        text: Text of the file, at most `MAX_TEXT_CHARS` characters.
+    """
+    units = _units(text)
+    worths = query.weighted(worths)
+    symbols = {} if query.long is None else query.long.symbols
+    wanted = {rough_stem(word): worths[word] for word in reversed(query.words)}
+    having = Counter(stem for unit in units for stem in unit.stems if stem in wanted)
+    value = {stem: worth * math.log(1 + len(units) / max(having[stem], 1)) for stem, worth in wanted.items()}
+    every = sum(value.values())
+    of_word = {word: value.get(rough_stem(word), 0.0) for word in query.title}
+    mean = len(text) / len(units) if units else 1.0
+
+    def of_words(stems: Mapping[str, int], chars: int) -> float:
+        often = _BM25_K1 * (1 - _BM25_B + _BM25_B * chars / mean)
+        return (
+            sum(worth * stems[stem] / (stems[stem] + often) for stem, worth in value.items() if stem in stems) / every
+        )
+
+    def of_passage(passage: Passage) -> float:
+        return of_words(passage.stems, passage.chunk.end - passage.chunk.start)
+
+    found: list[tuple[bool, float, Chunk]] = []
+    for unit in units:
+        names = unit.passages[0].names
+        named = max(
+            (max(name_share(name, query.title, of_word), symbols.get(name, 0.0)) for name in names), default=0.0
+        )
+        worth = of_words(unit.stems, unit.chars) + _NAME_SHARE * named
+        first, best = unit.passages[0], max(unit.passages, key=of_passage)
+        shown = best if of_passage(best) > _INNER_FACTOR * (of_passage(first) + named) else first
+        defines = any(has_definition(text[first.chunk.start : first.chunk.end], symbol) for symbol in query.symbols)
+        if worth or defines:
+            found.append((defines and query.long is None, worth, shown.chunk))
+    found.sort(key=lambda one: (not one[0], -one[1], one[2].start))
+    return [(chunk, worth) for _, worth, chunk in found]
+
+
+@lru_cache(maxsize=32)
+def _units(text: str) -> tuple[_Unit, ...]:
+    """Split a text at its definitions; each line with text is in one passage."""
+    lines = text.split("\n")
+    starts = definition_starts(text)
+    begins: dict[int, Collection[str]] = {0: ()}
+    around: list[tuple[int, str]] = []
+    for line in sorted(starts):
+        indent = len(lines[line]) - len(lines[line].lstrip())
+        while around and around[-1][0] >= indent:
+            around.pop()
+        names = sorted(starts[line])
+        qualified = [*names, *(f"{around[-1][1]}_{name}" for name in names if around)]
+        around.append((indent, names[0]))
+        first = line
+        while first and line - first < _MAX_LEAD_LINES and first - 1 not in starts and _LEAD.match(lines[first - 1]):
+            first -= 1
+        begins[first] = qualified
+    order = sorted(begins)
+    offsets = [0]
+    for one in lines:
+        offsets.append(offsets[-1] + len(one) + 1)
+    units: list[_Unit] = []
+    for place, first in enumerate(order):
+        last = order[place + 1] if place + 1 < len(order) else len(lines)
+        piece = text[offsets[first] : min(offsets[last], len(text))]
+        passages = [
+            Passage(
+                _moved(chunk, offsets[first], first),
+                () if number else begins[first],
+                _stems(piece[chunk.start : chunk.end]),
+            )
+            for number, chunk in enumerate(without_blank_lines(piece, window_chunks(piece)))
+        ]
+        if passages:
+            units.append(_Unit(passages, sum((Counter(one.stems) for one in passages), Counter()), len(piece)))
+    return tuple(units)
+
+
+def _moved(chunk: Chunk, offset: int, lines: int) -> Chunk:
+    return Chunk(chunk.start + offset, chunk.end + offset, chunk.start_line + lines, chunk.end_line + lines)
+
+
+def _stems(text: str) -> Counter[str]:
+    """Count the stems of the words and parts of identifiers in a text."""
+    if text.isascii():
+        words = Counter(_PART.findall(text))
+    else:
+        words = Counter(part for word in _WORD.findall(text) for part in identifier_parts(word))
+    stems = Counter[str]()
+    for word, number in words.items():
+        stems[_stem(word)] += number
+    return stems
+
+
+@lru_cache(maxsize=65536)
+def _stem(word: str) -> str:
+    return rough_stem(word.lower())

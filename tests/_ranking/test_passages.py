@@ -1,0 +1,151 @@
+"""Tests for passages: the definitions of a file that answer a query, in place of windows of 800 characters."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ripwrap import sync
+from ripwrap._code.windows import MAX_CHUNK_CHARS
+from ripwrap._ranking.definitions import definition_starts
+from ripwrap._ranking.passages import MAX_TEXT_CHARS, _units, best_passages, show_passages
+from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent
+from ripwrap._ranking.word_query import parse_query
+from ripwrap.binary import RgBinary
+
+Plant = Callable[..., Path]
+
+BODY = "".join(f"        step_{number} = prepare(rows, {number})\n" for number in range(30))
+PYTHON = f"""\
+import os
+
+
+class Orders:
+    limit = 10
+
+    def load(self):
+{BODY}
+    # The invoice of a customer.
+    @cached
+    def send(self):
+        return self.invoice, self.customer
+
+
+class Carts:
+    def send(self):
+        return 1
+
+
+def total(prices):
+    return sum(prices)
+"""
+CODE = {
+    "python": (PYTHON, "sum of the prices in total", "def total(prices):\n    return sum(prices)\n"),
+    "go": (
+        "package shop\n\n"
+        + "// filler\n" * 100
+        + "\nfunc (o *Order) Load() {\n\treturn\n}\n\nfunc Total(x int) int {\n\treturn x\n}\n",
+        "total",
+        "func Total(x int) int {\n\treturn x\n}\n",
+    ),
+    "javascript": (
+        "// filler\n" * 100
+        + "\nconst load = () => {\n  return 1;\n};\n\nexport function total(prices) {\n  return 2;\n}\n",
+        "total of prices",
+        "export function total(prices) {\n  return 2;\n}\n",
+    ),
+    "c": (
+        "/* filler */\n" * 80 + "\nstatic int load(void) {\n    return 1;\n}\n\nint total(int a) {\n    return a;\n}\n",
+        "total",
+        "int total(int a) {\n    return a;\n}\n",
+    ),
+}
+
+
+def shown(query: str, text: str) -> list[str]:
+    parsed = parse_query(query)
+    return [text[chunk.start : chunk.end] for chunk, _ in best_passages(parsed, dict.fromkeys(parsed.words, 1.0), text)]
+
+
+@pytest.mark.parametrize(("text", "query", "passage"), CODE.values(), ids=CODE)
+def test_best_passage_is_the_definition(text: str, query: str, passage: str) -> None:
+    assert shown(query, text)[0] == passage
+
+
+def test_decorators_and_comments_belong_to_the_definition_below_them() -> None:
+    assert shown("invoice of a customer", PYTHON)[0].startswith(
+        "    # The invoice of a customer.\n    @cached\n    def send"
+    )
+
+
+def test_method_is_named_with_its_class() -> None:
+    assert shown("carts send", PYTHON)[0].startswith("    def send(self):\n        return 1\n")
+    assert shown("orders send", PYTHON)[0].startswith("    # The invoice")
+
+
+def test_long_definition_is_shown_from_its_beginning_or_where_the_words_are() -> None:
+    text = PYTHON.replace("step_29", "discount_of_voucher")
+    assert shown("load orders", text)[0].startswith("    def load(self):\n")
+    inner = shown("discount of a voucher", text)[0]
+    assert "discount_of_voucher" in inner and len(inner) <= MAX_CHUNK_CHARS
+
+
+def test_definition_of_a_symbol_comes_first() -> None:
+    text = PYTHON + "\n" + "".join(f"print(Carts, carts_{n}, Carts)\n" for n in range(40))
+    assert shown("Carts", text)[0].startswith("class Carts:\n")
+
+
+@given(st.text(st.sampled_from("\n \tdef class(){}x=#@é中"), max_size=3_000) | st.text(max_size=500))
+def test_each_line_with_text_is_in_one_passage(text: str) -> None:
+    chunks = [passage.chunk for unit in _units(text) for passage in unit.passages]
+    assert all(one.end <= two.start and one.end_line < two.start_line for one, two in pairwise(chunks))
+    lines = {number for chunk in chunks for number in range(chunk.start_line, chunk.end_line + 1)}
+    assert {number for number, line in enumerate(text.split("\n"), 1) if line.strip()} <= lines
+    for chunk in chunks:
+        piece = text[chunk.start : chunk.end]
+        assert text.count("\n", 0, chunk.start) + 1 == chunk.start_line
+        assert chunk.end_line - chunk.start_line + 1 == len(piece.removesuffix("\n").split("\n"))
+        assert len(piece) <= MAX_CHUNK_CHARS or "\n" not in piece.removesuffix("\n")
+    assert all(0 <= line < len(text.split("\n")) for line in definition_starts(text))
+
+
+def candidate(path: str, text: str, line: int = 1) -> ChunkCandidate:
+    return ChunkCandidate(path, line, line + text.count("\n"), TextContent(text), 1.0)
+
+
+def test_second_definition_is_shown_of_the_best_file_only() -> None:
+    texts = {"a.py": PYTHON + "# filler\n" * 100, "b.py": PYTHON}
+    ranked = [RankedCandidate(candidate(path, "import os\n"), 3.0 - place) for place, path in enumerate(texts)]
+    query = parse_query("send")
+    found = show_passages(query, {"send": 1.0}, ranked, lambda one: texts[one.path], None)
+    assert [one.candidate.path for one in found] == ["a.py", "a.py", "b.py"]
+    assert [one.candidate.content.text() for one in found[:2]] == shown("send", texts["a.py"])[:2]
+    assert found[0].score == 3.0 >= found[1].score > found[2].score == 2.0
+    assert len(show_passages(query, {"send": 1.0}, ranked, lambda one: texts[one.path], 1)) == 1
+
+
+def test_a_class_and_its_first_method_are_one_result() -> None:
+    ranked = [RankedCandidate(candidate("a.py", "import os\n"), 3.0)]
+    query = parse_query("carts send")
+    (found, *_) = show_passages(query, dict.fromkeys(query.words, 1.0), ranked, lambda _: PYTHON, None)
+    assert found.candidate.content.text() == "class Carts:\n    def send(self):\n        return 1\n\n\n"
+
+
+@pytest.mark.parametrize("text", ["x\n", "", "x = 1\n" * (MAX_TEXT_CHARS // 6 + 1), None])
+def test_short_very_long_and_unreadable_files_keep_their_chunks(text: str | None) -> None:
+    ranked = [RankedCandidate(candidate("a.py", "x\n"), 1.0)]
+    assert show_passages(parse_query("x"), {"x": 1.0}, ranked, lambda _: text, None) == ranked
+
+
+def test_rank_and_index_show_the_same_definitions(plant: Plant, rg: RgBinary) -> None:
+    folder = plant({"orders.py": PYTHON, "other.py": "import shop\n"})
+    with sync.Index(folder, location=folder.parent / "index", rg=rg.path) as index:
+        for query in ("sum of the prices", "carts send", "invoice of a customer"):
+            ranked, indexed = sync.rank(query, cwd=folder, rg=rg.path), index.search(query)
+            assert [(one.start_line, one.end_line, one.symbol) for one in ranked[:1]] == [
+                (one.start_line, one.end_line, one.symbol) for one in indexed[:1]
+            ]
+            assert shown(query, PYTHON)[0] in ranked[0].text == indexed[0].text
