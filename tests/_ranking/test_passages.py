@@ -93,6 +93,13 @@ def test_long_definition_is_shown_from_its_beginning_or_where_the_words_are() ->
     assert "discount_of_voucher" in inner and len(inner) <= MAX_CHUNK_CHARS
 
 
+def test_words_of_the_title_may_be_left_out() -> None:
+    body = "\n".join(f"`rareword{number}` " * 4 for number in range(40))
+    query = parse_query(f"add get data\n\n{body}")
+    assert not {*query.title} & {*query.words}
+    assert shown(query.text, "def get_data():\n    return rareword1\n")
+
+
 def test_definition_of_a_symbol_comes_first() -> None:
     text = PYTHON + "\n" + "".join(f"print(Carts, carts_{n}, Carts)\n" for n in range(40))
     assert shown("Carts", text)[0].startswith("class Carts:\n")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
 from ripwrap._ranking.definitions import definition_starts, has_definition
 from ripwrap._ranking.paths import name_share
-from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent
+from ripwrap._ranking.scoring import LEAST_WORTH, ChunkCandidate, RankedCandidate, TextContent
 from ripwrap._ranking.word_query import WordQuery, identifier_parts, rough_stem
 
 MAX_TEXT_CHARS = 200_000
@@ -139,7 +139,7 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
     having = Counter(stem for unit in units for stem in unit.stems if stem in wanted)
     value = {stem: worth * math.log(1 + len(units) / max(having[stem], 1)) for stem, worth in wanted.items()}
     every = sum(value.values())
-    of_word = {word: value.get(rough_stem(word), 0.0) for word in query.title}
+    of_word = {word: value.get(rough_stem(word), LEAST_WORTH) for word in query.title}
     mean = len(text) / len(units) if units else 1.0
 
     def of_words(stems: Mapping[str, int], chars: int) -> float:

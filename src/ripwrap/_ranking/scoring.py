@@ -92,7 +92,7 @@ _NEAR_CHARS = 24
 """Maximum number of characters between two words that count as near each other."""
 _BM25_K1, _BM25_B, _MEAN_PARTS = 1.2, 0.75, 3
 """BM25's k1 and b for paths, and the usual number of words in a path. In a longer path, a word counts less."""
-_LEAST_WORTH = 0.1
+LEAST_WORTH = 0.1
 """Number that is added to the weight of each word, so that no weight is 0 if no chunk has any of the words."""
 _VECTOR_RANKS = 50
 """Rank from which on a file counts as not similar to the query, if files are sorted by the similarity of embeddings."""
@@ -238,7 +238,7 @@ def word_worths(words: Iterable[str], having: Mapping[str, int], total: int) -> 
         having: Number of files or chunks that have each word.
         total: Number of files or chunks that have at least one of the words.
     """
-    return {word: math.log(1 + total / max(having.get(word, 0), 1)) + _LEAST_WORTH for word in words}
+    return {word: math.log(1 + total / max(having.get(word, 0), 1)) + LEAST_WORTH for word in words}
 
 
 def rank_candidates(
@@ -368,7 +368,7 @@ def _add_paths(files: Sequence[_ScoredFile], query: WordQuery, worths: Mapping[s
 
 
 def _title_worths(query: WordQuery, worths: Mapping[str, float]) -> dict[str, float]:
-    return {word: worths.get(word, _LEAST_WORTH) for word in query.title}
+    return {word: worths.get(word, LEAST_WORTH) for word in query.title}
 
 
 def _scored_file(query: WordQuery, path: str, chunks: Iterable[ChunkCandidate] = ()) -> _ScoredFile:
