@@ -1,6 +1,7 @@
 """Tests for passages: the definitions of a file that answer a query, in place of windows of 800 characters."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from ripwrap import sync
 from ripwrap._code.windows import MAX_CHUNK_CHARS
+from ripwrap._ranking import definitions as _definitions
 from ripwrap._ranking.definitions import definition_starts
 from ripwrap._ranking.passages import MAX_TEXT_CHARS, _units, best_passages, show_passages
 from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent
@@ -156,3 +158,48 @@ def test_rank_and_index_show_the_same_definitions(plant: Plant, rg: RgBinary) ->
                 (one.start_line, one.end_line, one.symbol) for one in indexed[:1]
             ]
             assert shown(query, PYTHON)[0] in ranked[0].text == indexed[0].text
+
+
+def test_results_reach_the_limit_although_some_chunks_overlap(plant: Plant, rg: RgBinary) -> None:
+    folder = plant({"orders.py": PYTHON * 3, "small.py": "import rows\n"})
+    with sync.Index(folder, location=folder.parent / "index", rg=rg.path) as index:
+        for search in (partial(sync.rank, cwd=folder, rg=rg.path), index.search):
+            every = search("load rows", limit=None)
+            assert len(every) >= 5
+            for limit in range(1, len(every) + 1):
+                assert search("load rows", limit=limit) == every[:limit]
+
+
+def test_texts_are_read_only_for_results() -> None:
+    read: list[str] = []
+
+    def text_of(one: ChunkCandidate) -> str:
+        read.append(one.path)
+        return PYTHON
+
+    ranked = (RankedCandidate(candidate(f"{number}.py", "x\n"), 9.0 - number) for number in range(9))
+    assert len(show_passages(parse_query("send"), {"send": 1.0}, ranked, text_of, 2)) == 2
+    assert read == ["0.py", "1.py"]
+
+
+def test_file_with_very_many_definitions_has_no_passages() -> None:
+    assert shown("total", "def total(\n" * 5_000)
+    assert not shown("total", "def total(\n" * 5_001)
+
+
+def test_very_long_words_and_names_are_left_out() -> None:
+    long = "x" * 201
+    ((unit,),) = (_units(f"def {long}(a, {long}):\n    {long[1:]}\n"),)
+    assert unit.passages[0].names == []
+    assert {*unit.stems} == {"def", "a", long[1:]}
+
+
+def test_definitions_of_symbols_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(_definitions, "_declarations", lambda text: calls.append(text) or iter(()))
+    text = "".join(f"def name_{number}(): pass\n" for number in range(200))
+    shown(" ".join(f"name_{number}" for number in range(15)), text)
+    assert len(calls) == 2
+    content = TextContent(text)
+    assert not content.defines("name_1") and not content.defines("name_2")
+    assert len(calls) == 3

@@ -133,7 +133,7 @@ def search(
         database, view, number, names, files, dict(words), dict((similar or ()) if weight else ())
     )
     chunks |= _read_empty(database, view, number, named, files)
-    found = rank_candidates(query, list(chunks), limit, worths=worths, vector_weight=weight, shown=shown)
+    found = rank_candidates(query, list(chunks), worths=worths, vector_weight=weight, shown=shown)
     results = list(_to_results(query, worths, found, chunks, limit))
     changed = any(file.changed for file in files.values())
     return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
