@@ -221,3 +221,50 @@ def test_lists_of_paths_and_short_lines_are_short_queries() -> None:
     assert parse_query("cookies\nare lost").long is None
     assert parse_query("cookies\n" + " " * 1_000_000 + "lost").words == ("cookies", "lost")
     assert parse_query(" ".join(f"word{number}" for number in range(21))).long is not None
+
+
+WRAPPED = """\
+how does the parser split quoted strings when a string
+has a line break inside, and where are the tokens that it
+makes from it joined again before the writer
+prints them to the file?"""
+PARSE_HEADER = """\
+def parse_header(value):
+    key, _, rest = value.partition(';')
+    options = dict(read_options(rest))
+    if not key:
+        raise BadHeader(value)
+    return key, options
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WRAPPED,
+        PARSE_HEADER.replace("\n", "\r\n"),
+        "\n".join(f"order_of_word{number}" for number in range(10)),
+        "\n".join(f"word{number}" for number in range(30)),
+        "\u89e3\u6790\u5668\u5982\u4f55\u5904\u7406\u5f15\u53f7\n" * 18,
+    ],
+    ids=["wrapped", "code", "list", "words", "chinese"],
+)
+def test_one_paragraph_is_read_as_one_line(text: str) -> None:
+    query, line = parse_query(text), parse_query(" ".join(text.split()))
+    assert (query.words, query.title, query.symbols) == (line.words, line.title, line.symbols)
+    assert (query.long is None) == (line.long is None)
+
+
+def test_heading_of_a_template_is_no_title() -> None:
+    for heading in ("### Describe the bug", "**Steps to reproduce**", "> ## Description"):
+        long = parse_query(issue(PYTEST, title=f"{heading}\n\nThe lid of the jar is stuck")).long
+        assert long is not None
+        assert long.title == ("lid", "jar", "stuck")
+    assert parse_query(issue(PYTEST, title="Windows setup")).title == ("windows", "setup")
+
+
+def test_pairs_of_chinese_characters_tell_as_much_as_words() -> None:
+    text = issue("\u89e3\u6790\u5668 parser\n" + PYTEST, title="Wrong order")
+    assert (long := parse_query(text).long) is not None
+    assert long.weights["\u89e3\u6790"] == long.weights["parser"]
+    assert long.spare.index("\u89e3\u6790") < long.spare.index("parser")

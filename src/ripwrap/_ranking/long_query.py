@@ -15,10 +15,11 @@ MENTIONED = 0.5
 """Weight, in the score of a file, of a long query that names the path of the file or has it in a traceback."""
 
 _MIN_CHARS = 160
-"""Minimum number of characters of a long query that has several lines; shorter ones are lists of words."""
+"""Minimum number of characters of a long query that has several lines."""
 _MIN_WORDS = 20
 """A query with more different words than this number is long, also without line ends."""
 _MAX_TITLE_CHARS = 400
+"""Maximum number of characters of a title."""
 _MAX_MENTIONS = 24
 """Maximum number of paths that are compared with the paths of files; those with the highest weights are kept."""
 
@@ -31,7 +32,7 @@ note problem problems however actually currently instead given another really so
 happen happens happened report reported system setup windows linux macos mac os ubuntu darwin gcc clang python python3
 site packages lib usr local home bin users user opt env conda miniconda anaconda module stdin input def self return
 import none true false ticket attachment modified duplicate github com org www http https pull request fix fixed fixes
-patch
+patch describe
 """
 TEMPLATE_WORDS = frozenset(_TEMPLATE_WORDS.split())
 """Words of the templates of issues, of environments and of tracebacks; they count only if the title has them."""
@@ -43,6 +44,9 @@ _URL = re.compile(r"https?://\S+")
 _ORIGIN = re.compile(r"https?://[^\s/]+/(?=[^\s()]{0,400}:\d+:\d)")
 """Pattern for the beginning of an address in the traceback of a browser."""
 _NO_TITLE = re.compile(r"[\s#*\[\]>=~`+.-]*+(?:Traceback \(most recent call last\):)?\s*")
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_HEADING = re.compile(r"[ \t>]*(?:#+|\*\*)([^\n]*)")
+_WORD = re.compile(r"\w+")
 _ERROR = re.compile(r"^[ \t>]*(?:[\w.]*(?:Error|Exception|Warning|Failure|Panic)\b|panic:|thread ').*", re.MULTILINE)
 """Pattern for the line of a traceback with the name of the error and its text."""
 _POSITION = r":(?:line[ ])?\d+(?::\d+)?"
@@ -110,19 +114,19 @@ class LongText:
 
 
 def is_long(text: str, stop_words: Collection[str]) -> bool:
-    """Return True if a query is long; stop words and paths do not count as words."""
+    """Return True if a query has many words, other than stop words and paths, or several lines and many characters."""
     text = text[:MAX_QUERY_CHARS].strip()
-    if "\n" in text and len(text) > _MIN_CHARS:
+    if "\n" in text and len(text) > _MIN_CHARS and not _is_paragraph(text):
         return True
     words = {word for word in text.lower().split() if not _SOURCE.search(word)}
     return len(words.difference(stop_words)) > _MIN_WORDS
 
 
-def read_long_text(text: str) -> LongText:
-    """Read the parts of a long query."""
+def read_long_text(text: str, stop_words: Collection[str] = ()) -> LongText:
+    """Read the parts of a long query; a heading of stop words and words of templates alone is not its title."""
     cut = max(len(text) - MAX_QUERY_CHARS, 0)
     text = _COMMENT.sub(" ", text[:MAX_QUERY_CHARS].replace("\r\n", "\n"))
-    title, body = _title(text)
+    title, body = _title(text, stop_words)
     mentions: dict[str, float] = {}
     functions: dict[str, float] = {}
 
@@ -146,17 +150,33 @@ def read_long_text(text: str) -> LongText:
     return LongText(title, prose, tuple(_TICKED.findall(f"{title}\n{prose}")), functions, tuple(kept), cut)
 
 
-def _title(text: str) -> tuple[str, str]:
+def _title(text: str, stop_words: Collection[str]) -> tuple[str, str]:
     """Return the title of a text and the rest of it."""
+    if _is_paragraph(text):
+        return text, ""
     lines = text.split("\n")
-    first = next((at for at, line in enumerate(lines) if not _NO_TITLE.fullmatch(line)), 0)
+    worded = [at for at, line in enumerate(lines) if not _NO_TITLE.fullmatch(line)] or [0]
+    first = next((at for at in worded if not _is_template(lines[at], stop_words)), worded[0])
     frame = _FRAME.match(lines[first])
     begins = frame is not None and not frame["plain"]  # the words after a plain place are a message
     if begins or (first and "Traceback" in text[: sum(len(line) + 1 for line in lines[:first])]):
         errors = _ERROR.findall(text)
         return (errors[-1].strip() if errors else ""), text
     title = lines[first]
-    return title[:_MAX_TITLE_CHARS], "\n".join((title[_MAX_TITLE_CHARS:], *lines[first + 1 :]))
+    rest = [line for at, line in enumerate(lines) if at != first]
+    return title[:_MAX_TITLE_CHARS], "\n".join((title[_MAX_TITLE_CHARS:], *rest))
+
+
+def _is_paragraph(text: str) -> bool:
+    """Return True if a text is a wrapped sentence, a list or some code, which has no title; it is read as one line."""
+    return len(text) <= _MAX_TITLE_CHARS and not (_BLANK_LINE.search(text) or _FRAME.search(text))
+
+
+def _is_template(line: str, stop_words: Collection[str]) -> bool:
+    """Return True if a line is a heading of a template, such as `### Steps to reproduce`."""
+    heading = _HEADING.match(line)
+    words = _WORD.findall(heading[1].lower()) if heading else []
+    return bool(words) and TEMPLATE_WORDS.union(stop_words).issuperset(words)
 
 
 def _frames(text: str) -> Iterator[tuple[str, str, float]]:
