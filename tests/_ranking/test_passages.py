@@ -14,7 +14,7 @@ from ripwrap._code.windows import MAX_CHUNK_CHARS
 from ripwrap._ranking import definitions as _definitions
 from ripwrap._ranking.definitions import definition_starts
 from ripwrap._ranking.passages import MAX_TEXT_CHARS, _units, best_passages, show_passages
-from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent
+from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent, most_relevant_lines
 from ripwrap._ranking.word_query import parse_query
 from ripwrap.binary import RgBinary
 
@@ -201,6 +201,8 @@ def test_definitions_of_symbols_are_found_in_one_pass(monkeypatch: pytest.Monkey
     text = "".join(f"def name_{number}(): pass\n" for number in range(200))
     shown(" ".join(f"name_{number}" for number in range(15)), text)
     assert len(calls) == 2
+    most_relevant_lines(text, parse_query(" ".join(f"name_{number}" for number in range(15))))
+    assert len(calls) == 3
     content = TextContent(text)
     assert not content.defines("name_1") and not content.defines("name_2")
-    assert len(calls) == 3
+    assert len(calls) == 4

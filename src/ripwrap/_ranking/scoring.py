@@ -599,9 +599,10 @@ def most_relevant_lines(text: str, query: WordQuery) -> list[int]:
     the indexes of the lines that have the most words of the query.
     """
     text = to_nfc(text)
+    defined = defined_names(text) if any(symbol in text for symbol in query.symbols) else ()
     for symbol in query.symbols:
-        if lines := list(islice(definition_lines(text, (symbol,)), _MAX_RELEVANT_LINES)):
-            return lines
+        if symbol in defined:
+            return list(islice(definition_lines(text, (symbol,)), _MAX_RELEVANT_LINES))
     # A line end at the end of the text is not followed by another line.
     most = _count_words(query, split_camel_case(text).lower().removesuffix("\n").split("\n"))
     best = max(most)
