@@ -57,7 +57,7 @@ CSHARP_GENERIC = "   at Shop.Lid`1.Close[T](T x, Int32 y) in /src/shop/Lid.cs:li
 CSHARP_LAMBDA = "   at Shop.Run.<>c.<Main>b__0_0() in /src/Run.cs:line 1"
 QUOTED = '> Traceback (most recent call last):\n>   File "C:\\work\\shop\\jar.py", line 3, in Jar.open\n>     x'
 IPYTHON = "KeyError\nFile ~/work/shop/jar.py:12, in Jar.open(self, x)\n     11 def"
-RUBY = "lib/jar.rb:12:in `open': x (Error)"
+RUBY = "lib/jar.rb:12:in `open': x (Error)\n\tfrom lib/lid.rb:3:in 'Lid#close'"
 
 TRACEBACKS = {
     "java module": (JAVA_MODULE, "com/example/Lid.java", "open"),
@@ -76,6 +76,7 @@ TRACEBACKS = {
     "ipython": (IPYTHON, "shop/jar.py", "open"),
     "pytest short": ("src/shop/jar.py:12: in open_lid\n    x", "src/shop/jar.py", "open_lid"),
     "ruby": (RUBY, "lib/jar.rb", "open"),
+    "ruby caller": (RUBY, "lib/lid.rb", "close"),
     "python": (PYTHON, "django/db/models/query.py", "bulk_create"),
     "javascript": (JAVASCRIPT, "lib/core/parse.js", "parseHeaders"),
     "java": (JAVA, "gson/src/main/java/com/google/gson/stream/JsonReader.java", "doPeek"),
