@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap import sync
-from ripwrap._code.windows import MAX_CHUNK_CHARS
+from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk
+from ripwrap._operations.rank import RankingDeadline
 from ripwrap._ranking import definitions as _definitions
+from ripwrap._ranking import passages as _passages
 from ripwrap._ranking.definitions import definition_starts
 from ripwrap._ranking.passages import MAX_TEXT_CHARS, _units, best_passages, show_passages
 from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent, most_relevant_lines
 from ripwrap._ranking.word_query import parse_query
 from ripwrap.binary import RgBinary
+from ripwrap.index import search as _search
 
 Plant = Callable[..., Path]
 
@@ -181,6 +184,33 @@ def test_texts_are_read_only_for_results() -> None:
     ranked = (RankedCandidate(candidate(f"{number}.py", "x\n"), 9.0 - number) for number in range(9))
     assert len(show_passages(parse_query("send"), {"send": 1.0}, ranked, text_of, 2)) == 2
     assert read == ["0.py", "1.py"]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_deadline_is_checked_before_each_file_is_split(
+    plant: Plant, rg: RgBinary, monkeypatch: pytest.MonkeyPatch, indexed: bool
+) -> None:
+    folder = plant({f"{number}.py": f"{PYTHON}send = {number}\n" for number in range(4)})
+    calls: list[str] = []
+
+    def check(self: RankingDeadline | None = None) -> None:
+        calls.append("check")
+
+    def best(*_: object) -> list[tuple[Chunk, float]]:
+        assert calls[-1:] == ["check"]
+        calls.append("best")
+        return []
+
+    monkeypatch.setattr(_passages, "best_passages", best)
+    if indexed:
+        with sync.Index(folder, location=folder.parent / "index", rg=rg.path) as index:
+            index.refresh()
+            monkeypatch.setattr(_search, "check", check)
+            index.search("send")
+    else:
+        monkeypatch.setattr(RankingDeadline, "check", check)
+        sync.rank("send", cwd=folder, rg=rg.path)
+    assert calls.count("best") == 4
 
 
 def test_file_with_very_many_definitions_has_no_passages() -> None:
