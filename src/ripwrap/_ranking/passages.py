@@ -134,7 +134,7 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
     """
     units = _units(text)
     worths = query.weighted(worths)
-    symbols = {} if query.long is None else query.long.symbols
+    symbols: Mapping[str, float] = {} if query.long is None else query.long.symbols
     wanted = {rough_stem(word): worths[word] for word in reversed(query.words)}
     having = Counter(stem for unit in units for stem in unit.stems if stem in wanted)
     value = {stem: worth * math.log(1 + len(units) / max(having[stem], 1)) for stem, worth in wanted.items()}

@@ -139,7 +139,7 @@ class WordQuery:
 
     def weighted(self, worths: Mapping[str, float]) -> dict[str, float]:
         """Multiply the weight of each word by its weight in a long query."""
-        weights = {} if self.long is None else self.long.weights
+        weights: Mapping[str, float] = {} if self.long is None else self.long.weights
         return {word: worth * weights.get(word, 1.0) for word, worth in worths.items()}
 
     def with_words(self, words: Iterable[str]) -> "WordQuery":
