@@ -141,7 +141,7 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
     units = _units(text)
     defining = list(definition_lines(text, query.symbols))
     worths = query.weighted(worths)
-    symbols = {} if query.long is None else query.long.symbols
+    symbols: Mapping[str, float] = {} if query.long is None else query.long.symbols
     wanted = {rough_stem(word): worths[word] for word in reversed(query.words)}
     having = Counter(stem for unit in units for stem in unit.stems if stem in wanted)
     value = {stem: worth * math.log(1 + len(units) / max(having[stem], 1)) for stem, worth in wanted.items()}
@@ -211,10 +211,16 @@ def _units(text: str) -> tuple[_Unit, ...]:
             for number, chunk in enumerate(without_blank_lines(piece, window_chunks(piece)))
         ]
         if passages:
-            stems = [one.stems for one in passages]
-            every = stems[0] if len(stems) == 1 else sum(map(Counter, stems), Counter())
+            every = passages[0].stems if len(passages) == 1 else _sum(passage.stems for passage in passages)
             units.append(_Unit(passages, every, len(piece)))
     return tuple(units)
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    total = Counter[str]()
+    for one in counts:
+        total.update(one)
+    return total
 
 
 def _moved(chunk: Chunk, offset: int, lines: int) -> Chunk:

@@ -139,7 +139,7 @@ class WordQuery:
 
     def weighted(self, worths: Mapping[str, float]) -> dict[str, float]:
         """Multiply the weight of each word by its weight in a long query."""
-        weights = {} if self.long is None else self.long.weights
+        weights: Mapping[str, float] = {} if self.long is None else self.long.weights
         return {word: worth * weights.get(word, 1.0) for word, worth in worths.items()}
 
     def with_words(self, words: Iterable[str]) -> "WordQuery":
@@ -292,7 +292,7 @@ def to_nfc(text: str) -> str:
 
 def spell_languages(text: str) -> str:
     """Spell the names of languages that end in a sign as words: `C++` becomes `cpp `, and `C#` becomes `csharp `."""
-    if not any(name in text for name in _SIGNED):
+    if "#" not in text and "++" not in text:
         return text
     return _LANGUAGE.sub(lambda found: f"{_LANGUAGES[found[0].lower()]} ", text)
 
