@@ -1,6 +1,6 @@
 """Tests for passages: the definitions of a file that answer a query, in place of windows of 800 characters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -227,7 +227,12 @@ def test_very_long_words_and_names_are_left_out() -> None:
 
 def test_definitions_of_symbols_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    monkeypatch.setattr(_definitions, "_declarations", lambda text: calls.append(text) or iter(()))
+
+    def declarations(text: str) -> Iterator[_definitions.NameDefinition]:
+        calls.append(text)
+        return iter(())
+
+    monkeypatch.setattr(_definitions, "_declarations", declarations)
     text = "".join(f"def name_{number}(): pass\n" for number in range(200))
     shown(" ".join(f"name_{number}" for number in range(15)), text)
     assert len(calls) == 2

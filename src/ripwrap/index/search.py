@@ -134,10 +134,10 @@ def search(
         database, view, number, names, files, dict(words), dict((similar or ()) if weight else ())
     )
     chunks |= _read_empty(database, view, number, named, files)
-    found = rank_candidates(query, list(chunks), worths=worths, vector_weight=weight, shown=shown)
+    ranked = rank_candidates(query, list(chunks), worths=worths, vector_weight=weight, shown=shown)
     of_path = {chunk.path: content.file for chunk, content in chunks.items()}
-    if weight < 1:  # passages are chosen by their words, which count nothing if the weight of embeddings is 1
-        found = show_passages(query, worths, found, partial(_text_of, of_path), limit)
+    # Passages are chosen by their words, which count nothing if the weight of embeddings is 1.
+    found = show_passages(query, worths, ranked, partial(_text_of, of_path), limit) if weight < 1 else ranked
     results = list(_to_results(query, islice(found, limit), chunks, of_path))
     changed = any(file.changed for file in files.values())
     return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
