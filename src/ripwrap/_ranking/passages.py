@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
@@ -61,11 +62,12 @@ class Passage(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """Passages of one definition, the first of which has its name."""
+    """Passages of one definition, the first of which has its name, without the definitions in it."""
 
     passages: Sequence[Passage]
     stems: Mapping[str, int]
     chars: int
+    indent: float
 
 
 def show_passages(
@@ -122,6 +124,8 @@ def _joined(best: list[tuple[Chunk, float]]) -> list[tuple[Chunk, float]]:
     if len(best) < _OF_BEST_FILE:
         return best
     first, second = sorted(chunk for chunk, _ in best)
+    if second.start < first.end:
+        return [(first, best[0][1])]
     if second.start - first.end > _MAX_GAP_CHARS or second.end - first.start > MAX_CHUNK_CHARS:
         return best
     return [(first._replace(end=second.end, end_line=second.end_line), best[0][1])]
@@ -159,7 +163,7 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
         return of_words(passage.stems, passage.chunk.end - passage.chunk.start)
 
     found: list[tuple[bool, float, Chunk]] = []
-    for unit in units:
+    for place, unit in enumerate(units):
         names = unit.passages[0].names
         named = max(
             (max(name_share(name, query.title, of_word), symbols.get(name, 0.0)) for name in names), default=0.0
@@ -169,9 +173,23 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
         shown = best if of_passage(best) > _INNER_FACTOR * (of_passage(first) + named) else first
         defines = bisect_left(defining, first.chunk.start_line - 1) < bisect_left(defining, first.chunk.end_line)
         if worth or defines:
-            found.append((defines and query.long is None, worth, shown.chunk))
+            chunk = _with_inner(units, place) if shown is first else shown.chunk
+            found.append((defines and query.long is None, worth, chunk))
     found.sort(key=lambda one: (not one[0], -one[1], one[2].start))
     return [(chunk, worth) for _, worth, chunk in found]
+
+
+def _with_inner(units: Sequence[_Unit], place: int) -> Chunk:
+    """Return the first passage of a definition, with as many of the definitions in it as fit, such as methods."""
+    chunk = units[place].passages[0].chunk
+    if len(units[place].passages) > 1:
+        return chunk
+    for inner in islice(units, place + 1, None):
+        last = inner.passages[-1].chunk
+        if inner.indent <= units[place].indent or last.end - chunk.start > MAX_CHUNK_CHARS:
+            break
+        chunk = chunk._replace(end=last.end, end_line=last.end_line)
+    return chunk
 
 
 @lru_cache(maxsize=32)
@@ -181,7 +199,7 @@ def _units(text: str) -> tuple[_Unit, ...]:
     starts = definition_starts(text)
     if len(starts) > _MAX_DEFINITIONS:
         return ()
-    begins: dict[int, Collection[str]] = {0: ()}
+    begins: dict[int, tuple[float, Collection[str]]] = {0: (math.inf, ())}
     around: list[tuple[int, str]] = []
     for line in sorted(starts):
         indent = len(lines[line]) - len(lines[line].lstrip())
@@ -193,7 +211,7 @@ def _units(text: str) -> tuple[_Unit, ...]:
         first = line
         while first and line - first < _MAX_LEAD_LINES and first - 1 not in starts and _LEAD.match(lines[first - 1]):
             first -= 1
-        begins[first] = qualified
+        begins[first] = indent, qualified
     order = sorted(begins)
     offsets = [0]
     for one in lines:
@@ -205,14 +223,14 @@ def _units(text: str) -> tuple[_Unit, ...]:
         passages = [
             Passage(
                 _moved(chunk, offsets[first], first),
-                () if number else begins[first],
+                () if number else begins[first][1],
                 _stems(piece[chunk.start : chunk.end]),
             )
             for number, chunk in enumerate(without_blank_lines(piece, window_chunks(piece)))
         ]
         if passages:
             every = passages[0].stems if len(passages) == 1 else _sum(passage.stems for passage in passages)
-            units.append(_Unit(passages, every, len(piece)))
+            units.append(_Unit(passages, every, len(piece), begins[first][0]))
     return tuple(units)
 
 
