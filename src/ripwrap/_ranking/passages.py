@@ -202,7 +202,10 @@ def _units(text: str) -> tuple[_Unit, ...]:
             for number, chunk in enumerate(without_blank_lines(piece, window_chunks(piece)))
         ]
         if passages:
-            units.append(_Unit(passages, sum((Counter(one.stems) for one in passages), Counter()), len(piece)))
+            stems = Counter[str]()
+            for passage in passages:
+                stems.update(passage.stems)
+            units.append(_Unit(passages, stems, len(piece)))
     return tuple(units)
 
 

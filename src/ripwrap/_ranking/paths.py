@@ -197,7 +197,7 @@ def name_share(name: str, words: tuple[str, ...], worths: Mapping[str, float]) -
     hits = _alike_one(words, parts)
     if not hits:
         return 0.0
-    covered = sum(any(_is_same_word(word, part) for word in hits) for part in parts) / len(parts)
+    covered = sum(bool(_same_words(words, part)) for part in parts) / len(parts)
     return covered * sum(worths[word] for word in hits) / sum(worths.values())
 
 
@@ -214,7 +214,13 @@ def _alike(words: tuple[str, ...], names: Iterable[tuple[str, ...]]) -> list[str
 
 @lru_cache(maxsize=4096)
 def _alike_one(words: tuple[str, ...], parts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(word for word in words if any(_is_same_word(word, part) for part in parts))
+    found = {word for part in parts for word in _same_words(words, part)}
+    return tuple(word for word in words if word in found)
+
+
+@lru_cache(maxsize=16384)
+def _same_words(words: tuple[str, ...], part: str) -> tuple[str, ...]:
+    return tuple(word for word in words if _is_same_word(word, part))
 
 
 @lru_cache(maxsize=16)
@@ -271,7 +277,6 @@ def _join(parts: Iterable[str]) -> str:
     return "".join(parts)
 
 
-@lru_cache(maxsize=4096)
 def _is_same_word(word: str, part: str) -> bool:
     if word == part:
         return True

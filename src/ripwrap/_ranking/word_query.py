@@ -290,7 +290,7 @@ def to_nfc(text: str) -> str:
 
 def spell_languages(text: str) -> str:
     """Spell the names of languages that end in a sign as words: `C++` becomes `cpp `, and `C#` becomes `csharp `."""
-    if not any(name in text for name in _SIGNED):
+    if "#" not in text and "++" not in text:
         return text
     return _LANGUAGE.sub(lambda found: f"{_LANGUAGES[found[0].lower()]} ", text)
 

@@ -30,14 +30,15 @@ def rank(
     rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. Files
     whose name the query has, such as `package.json`, are also found by their name, and come first. The 40 best files
     are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks, words of the
-    query that are near each other, definitions of the query's symbol, and words in the path. Tests, examples, legacy
-    code, text and data rank lower, unless the query asks for them. First comes the best chunk of each file, and then
-    all other chunks. The same files and query give the same results.
+    query that are near each other, definitions that the query names, and words in the path. Tests, examples, legacy
+    code, text and data rank lower, unless the query asks for them. A result is the definition of a file that answers
+    best, or a part of it; then other chunks follow. The same files and query give the same results.
 
     The first million bytes of a file are read. After eight million bytes of all files, no further file is read.
-    Binary files are not searched. If a query has more than 32 words, the rest is dropped: numbers and short words
-    first, parts of identifiers last. Unreadable files and dropped words are logged as warnings. `RankedChunk.reasons`
-    also names dropped words.
+    Binary files are not searched. The query may be long, such as the text of an issue with a traceback: its title, the
+    paths and the names in it count most, and the 32 words that tell most are searched. Of a query of more than 20,000
+    characters, the rest is left out. Unreadable files and words that are left out are logged as warnings.
+    `RankedChunk.reasons` also says if a query was cut.
 
     Args:
         query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
