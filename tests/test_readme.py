@@ -57,7 +57,7 @@ FUNCTIONS: dict[str, Callable[[Path], Any]] = {
 }
 REPOSITORIES: dict[str, Callable[[sync.Repositories], Any]] = {
     "files": lambda roots: roots.files(),
-    "grep": lambda roots: roots.grep("needle", limit=100),
+    "grep": lambda roots: roots.grep("needle", per_root=100),
     "rank": lambda roots: roots.rank("needle", limit=50).chunks,
     "search": lambda roots: roots.search("needle"),
 }
