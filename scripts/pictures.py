@@ -47,6 +47,8 @@ RECORDED = [
     ["rank", "where is pay defined?", "--cwd", "docs/demo", "--limit", "1"],
     ["replace", "cards", "coins", "--cwd", "docs/demo"],
 ]
+PROGRAM = "from ripwrap import errors; errors._source = lambda: '.'; from ripwrap.__main__ import main; main()"
+"""The command line, with hints that do not name the directory of this clone."""
 SECONDS_PER_KEY, SECONDS_TO_ANSWER, SECONDS_TO_READ = 0.04, 0.3, 1.5
 RECORDING_STYLE = """
 @keyframes typed { from { clip-path: inset(0 100% 0 0) } to { clip-path: inset(0) } }
@@ -59,7 +61,7 @@ def printed(arguments: Sequence[str], environment: dict[str, str]) -> str:
     """Run a command in a terminal and return what it prints."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (LINES, COLUMNS))
-    command = [sys.executable, "-m", "ripwrap", *arguments]
+    command = [sys.executable, "-c", PROGRAM, *arguments]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as child:
         os.close(theirs)
         said = b""
