@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripwrap._ranking.definitions import DEFINITION_PREFIX, defined_names, definition_lines, has_definition
+from ripwrap._ranking.definitions import DEFINITION_PREFIX, defined_names, definition_lines
 
 _MODIFIERS = (
     r"export|default|declare|public|private|fileprivate|protected|internal|abstract|final|sealed|static|async|unsafe|extern"
@@ -51,8 +51,8 @@ def test_all_defined_names_equal_those_found_with_one_pattern_each(text: str) ->
     names = defined_names(text)
     for name in NAMES:
         lines = list(lines_by_one_pattern(text, name))
-        assert list(definition_lines(text, name)) == lines
-        assert (name in names) == has_definition(text, name) == bool(lines)
+        assert list(definition_lines(text, (name,))) == lines
+        assert (name in names) == bool(lines)
 
 
 def test_chunk_may_define_several_names() -> None:
@@ -93,4 +93,4 @@ def test_time_is_in_proportion_to_length_of_text(piece: str) -> None:
     size = 150_000  # takes about a second; quadratic time would exceed the timeout
     text = f"{'a' * size}{piece * size}x) {{"
     defined_names(text)
-    list(definition_lines(text, "a"))
+    list(definition_lines(text, ("a",)))

@@ -36,8 +36,47 @@ CSHARP = """\
 System.NullReferenceException: oops
    at Serilog.Core.Logger.Dispatch(LogEvent e) in C:\\src\\serilog\\Core\\Logger.cs:line 378"""
 PYTEST = "E   assert 1 == 2\n\ntests/test_jar.py:12: AssertionError\nsrc/shop/jar.py:7:3: error: no"
+JAVA_MODULE = """\
+java.lang.IllegalStateException: closed
+	at java.base/java.util.ArrayList.get(ArrayList.java:427)
+Caused by: com.example.LidError: stuck
+	at app//com.example.Lid.lambda$open$0(Lid.java:9) ~[shop.jar:1.2]
+	at com.example.Lid.<init>(Lid.java:3)"""
+BROWSER = """\
+TypeError: x is not a function
+    at Object.<anonymous> (https://example.com/lid.js:1:23456)
+    at open (http://localhost:3000/static/js/main.chunk.js?v=3:12:5)"""
+FIREFOX = "TypeError: x is not a function\nopen@https://example.com/src/app.js:10:3"
+WINDOWS = "Error: x\n    at Foo.bar [as baz] (C:\\work\\app\\lib\\parse.js:12:5)"
+GO_GENERIC = "panic: x\n\ngoroutine 1 [running]:\nmain.Map[...](...)\n\t/home/me/jar/map.go:3 +0x1d"
+GO_CREATED = "created by net/http.(*Server).Serve in goroutine 1\n\t/usr/go/src/net/http/server.go:3086 +0x5cb"
+RUST_IMPL = "   1: <alloc::vec::Vec<T> as shop::Jar>::open_lid\n             at ./src/jar.rs:3:4"
+RUST_CLOSURE = "   2: shop::run::{{closure}}\n             at ./src/run.rs:1:1"
+CSHARP_ASYNC = "   at Shop.Jar.<OpenAsync>d__3.MoveNext() in C:\\src\\shop\\Jar.cs:line 7"
+CSHARP_GENERIC = "   at Shop.Lid`1.Close[T](T x, Int32 y) in /src/shop/Lid.cs:line 9"
+CSHARP_LAMBDA = "   at Shop.Run.<>c.<Main>b__0_0() in /src/Run.cs:line 1"
+QUOTED = '> Traceback (most recent call last):\n>   File "C:\\work\\shop\\jar.py", line 3, in Jar.open\n>     x'
+IPYTHON = "KeyError\nFile ~/work/shop/jar.py:12, in Jar.open(self, x)\n     11 def"
+RUBY = "lib/jar.rb:12:in `open': x (Error)\n\tfrom lib/lid.rb:3:in 'Lid#close'"
 
 TRACEBACKS = {
+    "java module": (JAVA_MODULE, "com/example/Lid.java", "open"),
+    "browser": (BROWSER, "static/js/main.chunk.js", "open"),
+    "firefox": (FIREFOX, "src/app.js", "open"),
+    "windows": (WINDOWS, "lib/parse.js", "bar"),
+    "go closure": ("main.main.func1()\n\t/home/me/run.go:3 +0x1d", "me/run.go", "main"),
+    "go generic": (GO_GENERIC, "jar/map.go", "Map"),
+    "go created": (GO_CREATED, "net/http/server.go", "Serve"),
+    "rust impl": (RUST_IMPL, "src/jar.rs", "open_lid"),
+    "rust closure": (RUST_CLOSURE, "src/run.rs", "run"),
+    "csharp async": (CSHARP_ASYNC, "shop/Jar.cs", "OpenAsync"),
+    "csharp generic": (CSHARP_GENERIC, "shop/Lid.cs", "Close"),
+    "csharp lambda": (CSHARP_LAMBDA, "src/Run.cs", "Main"),
+    "quoted": (QUOTED, "shop/jar.py", "open"),
+    "ipython": (IPYTHON, "shop/jar.py", "open"),
+    "pytest short": ("src/shop/jar.py:12: in open_lid\n    x", "src/shop/jar.py", "open_lid"),
+    "ruby": (RUBY, "lib/jar.rb", "open"),
+    "ruby caller": (RUBY, "lib/lid.rb", "close"),
     "python": (PYTHON, "django/db/models/query.py", "bulk_create"),
     "javascript": (JAVASCRIPT, "lib/core/parse.js", "parseHeaders"),
     "java": (JAVA, "gson/src/main/java/com/google/gson/stream/JsonReader.java", "doPeek"),
@@ -61,7 +100,21 @@ def test_tracebacks_name_files_and_functions(body: str, path: str, function: str
     if function:
         assert function in long.functions
         assert function in (parse_query(issue(body)).symbols)
-    assert "at Object" not in long.prose and "line 803" not in long.prose
+    assert not any(frame in long.prose for frame in ("at Object", "line 803", "https:", "0x1d", "~["))
+
+
+@pytest.mark.parametrize("name", ["<init>", "<module>", "Object.<anonymous>"])
+def test_names_that_no_file_defines_are_left_out(name: str) -> None:
+    lines = f'    at {name} (/srv/a.js:1:2)\n    at com.shop.Jar.{name}(Jar.java:1)\n  File "a.py", line 1, in {name}'
+    functions = read_long_text(issue(lines)).functions
+    assert not functions
+
+
+def test_message_behind_a_place_is_read() -> None:
+    text = "src/jar.py:7:3: error: the lid is stuck"
+    assert "the lid is stuck" in read_long_text(issue(text)).prose
+    long = read_long_text(issue("", title=text))
+    assert long.title == text and mention_score("src/jar.py", long.mentions) == 1
 
 
 def test_innermost_frame_counts_most() -> None:
@@ -122,6 +175,8 @@ def test_words_of_the_title_and_of_code_have_higher_weights() -> None:
         "Wrong order\n" + "word " * 200_000,
         "Wrong order\n" + "a.b/" * 250_000,
         "Wrong order\n" + "at (" * 250_000,
+        "Wrong order\nat" + " " * 19_000 + "x" * 1_000_000,
+        "Wrong order\n" + ("at" + " " * 2_000 + "(x\n") * 500,
         "Wrong order\n" + ">" * 1_000_000,
         "Wrong order\n" + "<!--" * 250_000,
         "Wrong order\n" + "`" * 1_000_000,
@@ -129,7 +184,20 @@ def test_words_of_the_title_and_of_code_have_higher_weights() -> None:
         "Wrong order\n" + "\n".join(f"name_{number}" for number in range(100_000)),
         "Wrong order\n" + "\u4e2d\u6587" * 500_000,
     ],
-    ids=["x", "words", "paths", "frames", "quotes", "comments", "ticks", "positions", "names", "chinese"],
+    ids=[
+        "x",
+        "words",
+        "paths",
+        "frames",
+        "spaces",
+        "more spaces",
+        "quotes",
+        "comments",
+        "ticks",
+        "positions",
+        "names",
+        "chinese",
+    ],
 )
 @pytest.mark.timeout(20)
 def test_very_long_queries_are_cut_and_answered(text: str) -> None:
@@ -154,3 +222,50 @@ def test_lists_of_paths_and_short_lines_are_short_queries() -> None:
     assert parse_query("cookies\nare lost").long is None
     assert parse_query("cookies\n" + " " * 1_000_000 + "lost").words == ("cookies", "lost")
     assert parse_query(" ".join(f"word{number}" for number in range(21))).long is not None
+
+
+WRAPPED = """\
+how does the parser split quoted strings when a string
+has a line break inside, and where are the tokens that it
+makes from it joined again before the writer
+prints them to the file?"""
+PARSE_HEADER = """\
+def parse_header(value):
+    key, _, rest = value.partition(';')
+    options = dict(read_options(rest))
+    if not key:
+        raise BadHeader(value)
+    return key, options
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WRAPPED,
+        PARSE_HEADER.replace("\n", "\r\n"),
+        "\n".join(f"order_of_word{number}" for number in range(10)),
+        "\n".join(f"word{number}" for number in range(30)),
+        "\u89e3\u6790\u5668\u5982\u4f55\u5904\u7406\u5f15\u53f7\n" * 18,
+    ],
+    ids=["wrapped", "code", "list", "words", "chinese"],
+)
+def test_one_paragraph_is_read_as_one_line(text: str) -> None:
+    query, line = parse_query(text), parse_query(" ".join(text.split()))
+    assert (query.words, query.title, query.symbols) == (line.words, line.title, line.symbols)
+    assert (query.long is None) == (line.long is None)
+
+
+def test_heading_of_a_template_is_no_title() -> None:
+    for heading in ("### Describe the bug", "**Steps to reproduce**", "> ## Description"):
+        long = parse_query(issue(PYTEST, title=f"{heading}\n\nThe lid of the jar is stuck")).long
+        assert long is not None
+        assert long.title == ("lid", "jar", "stuck")
+    assert parse_query(issue(PYTEST, title="Windows setup")).title == ("windows", "setup")
+
+
+def test_pairs_of_chinese_characters_tell_as_much_as_words() -> None:
+    text = issue("\u89e3\u6790\u5668 parser\n" + PYTEST, title="Wrong order")
+    assert (long := parse_query(text).long) is not None
+    assert long.weights["\u89e3\u6790"] == long.weights["parser"]
+    assert long.spare.index("\u89e3\u6790") < long.spare.index("parser")

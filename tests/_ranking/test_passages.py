@@ -1,6 +1,7 @@
 """Tests for passages: the definitions of a file that answer a query, in place of windows of 800 characters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,12 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap import sync
-from ripwrap._code.windows import MAX_CHUNK_CHARS
+from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk
+from ripwrap._operations.rank import RankingDeadline
+from ripwrap._ranking import definitions as _definitions
+from ripwrap._ranking import passages as _passages
 from ripwrap._ranking.definitions import definition_starts
 from ripwrap._ranking.passages import MAX_TEXT_CHARS, _units, best_passages, show_passages
-from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent
+from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent, most_relevant_lines
 from ripwrap._ranking.word_query import parse_query
 from ripwrap.binary import RgBinary
+from ripwrap.index import search as _search
 
 Plant = Callable[..., Path]
 
@@ -93,6 +98,13 @@ def test_long_definition_is_shown_from_its_beginning_or_where_the_words_are() ->
     assert "discount_of_voucher" in inner and len(inner) <= MAX_CHUNK_CHARS
 
 
+def test_words_of_the_title_may_be_left_out() -> None:
+    body = "\n".join(f"`rareword{number}` " * 4 for number in range(40))
+    query = parse_query(f"add get data\n\n{body}")
+    assert not {*query.title} & {*query.words}
+    assert shown(query.text, "def get_data():\n    return rareword1\n")
+
+
 def test_definition_of_a_symbol_comes_first() -> None:
     text = PYTHON + "\n" + "".join(f"print(Carts, carts_{n}, Carts)\n" for n in range(40))
     assert shown("Carts", text)[0].startswith("class Carts:\n")
@@ -149,3 +161,83 @@ def test_rank_and_index_show_the_same_definitions(plant: Plant, rg: RgBinary) ->
                 (one.start_line, one.end_line, one.symbol) for one in indexed[:1]
             ]
             assert shown(query, PYTHON)[0] in ranked[0].text == indexed[0].text
+
+
+def test_results_reach_the_limit_although_some_chunks_overlap(plant: Plant, rg: RgBinary) -> None:
+    methods = "".join(f"def load_{n}(rows):\n" + f"    rows.step_{n}(order)\n" * (5 * n) + "\n" for n in range(1, 9))
+    folder = plant({"orders.py": methods, "small.py": "import rows\n"})
+    with sync.Index(folder, location=folder.parent / "index", rg=rg.path) as index:
+        for search in (partial(sync.rank, cwd=folder, rg=rg.path), index.search):
+            every = search("load rows", limit=None)
+            assert len(every) > 5
+            for limit in range(1, len(every) + 1):
+                assert search("load rows", limit=limit) == every[:limit]
+
+
+def test_texts_are_read_only_for_results() -> None:
+    read: list[str] = []
+
+    def text_of(one: ChunkCandidate) -> str:
+        read.append(one.path)
+        return PYTHON
+
+    ranked = (RankedCandidate(candidate(f"{number}.py", "x\n"), 9.0 - number) for number in range(9))
+    assert len(show_passages(parse_query("send"), {"send": 1.0}, ranked, text_of, 2)) == 2
+    assert read == ["0.py", "1.py"]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_deadline_is_checked_before_each_file_is_split(
+    plant: Plant, rg: RgBinary, monkeypatch: pytest.MonkeyPatch, indexed: bool
+) -> None:
+    folder = plant({f"{number}.py": f"{PYTHON}send = {number}\n" for number in range(4)})
+    calls: list[str] = []
+
+    def check(self: RankingDeadline | None = None) -> None:
+        calls.append("check")
+
+    def best(*_: object) -> list[tuple[Chunk, float]]:
+        assert calls[-1:] == ["check"]
+        calls.append("best")
+        return []
+
+    monkeypatch.setattr(_passages, "best_passages", best)
+    if indexed:
+        with sync.Index(folder, location=folder.parent / "index", rg=rg.path) as index:
+            index.refresh()
+            monkeypatch.setattr(_search, "check", check)
+            index.search("send")
+    else:
+        monkeypatch.setattr(RankingDeadline, "check", check)
+        sync.rank("send", cwd=folder, rg=rg.path)
+    assert calls.count("best") == 4
+
+
+def test_file_with_very_many_definitions_has_no_passages() -> None:
+    assert shown("total", "def total(\n" * 5_000)
+    assert not shown("total", "def total(\n" * 5_001)
+
+
+def test_very_long_words_and_names_are_left_out() -> None:
+    long = "x" * 201
+    ((unit,),) = (_units(f"def {long}(a, {long}):\n    {long[1:]}\n"),)
+    assert unit.passages[0].names == []
+    assert {*unit.stems} == {"def", "a", long[1:]}
+
+
+def test_definitions_of_symbols_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def declarations(text: str) -> Iterator[_definitions.NameDefinition]:
+        calls.append(text)
+        return iter(())
+
+    monkeypatch.setattr(_definitions, "_declarations", declarations)
+    text = "".join(f"def name_{number}(): pass\n" for number in range(200))
+    shown(" ".join(f"name_{number}" for number in range(15)), text)
+    assert len(calls) == 2
+    most_relevant_lines(text, parse_query(" ".join(f"name_{number}" for number in range(15))))
+    assert len(calls) == 3
+    content = TextContent(text)
+    assert not content.defines("name_1") and not content.defines("name_2")
+    assert len(calls) == 4

@@ -3,14 +3,15 @@
 import math
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ripwrap._code.windows import MAX_CHUNK_CHARS, window_chunks
-from ripwrap._ranking.definitions import has_definition
+from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import best_rows
 from ripwrap._ranking.paths import PathWords, joined_stem, match_path, path_penalty, path_weight, words_in_path
@@ -31,9 +32,9 @@ from ripwrap._ranking.scoring import (
     RankedCandidate,
     TextContent,
     most_relevant_lines,
-    rank_candidates,
     word_worths,
 )
+from ripwrap._ranking.scoring import rank_candidates as _rank_candidates
 from ripwrap._ranking.selection import (
     DEFINITION_TERM,
     NAME_TERM,
@@ -66,6 +67,10 @@ class OwnText(TextContent):
 
 def chunk(path: str = "x.py", text: str = "", bm25: float = 1.0, line: int = 1) -> ChunkCandidate:
     return ChunkCandidate(path, line, line, OwnText(text), bm25)
+
+
+def rank_candidates(query: WordQuery, pool: Sequence[ChunkCandidate], **options: Any) -> list[RankedCandidate]:
+    return list(_rank_candidates(query, pool, **options))
 
 
 def order(query: str, *pool: ChunkCandidate) -> list[str]:
@@ -172,7 +177,7 @@ def test_name_in_a_script_without_spaces_is_a_symbol() -> None:
 
 def test_composed_and_decomposed_accents_are_equal() -> None:
     assert parse_query("nai\u0308ve").words == parse_query("na\u00efve").words == ("na\u00efve",)
-    assert has_definition("def nai\u0308ve(): pass", "na\u00efve")
+    assert "na\u00efve" in defined_names("def nai\u0308ve(): pass")
     assert words_in_path("src/nai\u0308ve.py", ("na\u00efve",)) == ["na\u00efve"]
     assert most_relevant_lines("z\nnai\u0308ve\n", parse_query("na\u00efve x_y")) == [1]
 
@@ -459,7 +464,7 @@ def test_joined_stem_of_a_file_name_is_one_word(path: str, stem: str) -> None:
     ],
 )
 def test_definitions_are_recognised_in_common_languages(line: str) -> None:
-    assert has_definition(f"x = 1\n{line}\n", "CookieJar")
+    assert "CookieJar" in defined_names(f"x = 1\n{line}\n")
 
 
 @pytest.mark.parametrize(
@@ -481,7 +486,7 @@ def test_definitions_are_recognised_in_common_languages(line: str) -> None:
     ],
 )
 def test_use_of_a_name_is_not_a_definition(line: str) -> None:
-    assert not has_definition(f"x = 1\n{line}\n", "CookieJar")
+    assert "CookieJar" not in defined_names(f"x = 1\n{line}\n")
 
 
 def test_bm25_decides_without_other_signals() -> None:
@@ -687,10 +692,6 @@ def test_equal_scores_are_ordered_by_path_and_line() -> None:
 def test_no_candidates_give_an_empty_ranking() -> None:
     assert rank_candidates(QUERY, []) == []
     assert rank_candidates(QUERY, [chunk(bm25=0.0)])[0].score == 1.0
-
-
-def test_limit_counts_chunks() -> None:
-    assert len(rank_candidates(QUERY, [chunk(str(number)) for number in range(9)], 4)) == 4
 
 
 def test_most_relevant_lines_define_the_symbol_or_have_most_words() -> None:

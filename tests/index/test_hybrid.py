@@ -411,6 +411,14 @@ async def test_weight_0_sends_no_query_and_weight_1_uses_only_vectors(plant: Pla
 
 
 @pytest.mark.anyio
+async def test_weight_1_shows_the_chunk_whose_meaning_is_like_the_query(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "def jar(shop):\n" + "    x = 1\n" * 100 + "\n\ndef food():\n" + "    biscuit\n" * 9})
+    for weight, text in ((0.34, "def jar"), (1, "biscuit")):
+        async with Index(root, location=home, chunker="windows", embedder=Meaning(), hybrid_weight=weight) as index:
+            assert text in (await index.search("jar of cookie"))[0].text
+
+
+@pytest.mark.anyio
 async def test_weight_of_a_query_overrides_that_of_the_index(plant: Plant, home: Path) -> None:
     """Issue 19, line 16: 0 sends neither the query nor texts; `None` is the weight of the index."""
     root = plant({"a.txt": "biscuit\n", "b.txt": "jar\n"})

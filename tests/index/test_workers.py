@@ -89,7 +89,7 @@ def content(location: Path) -> tuple[dict[str, list[tuple[object, ...]]], dict[s
     }
     with Postings(location).reading(database) as reader:
         words = ("basket", "item", "add", "größe", "追加", "caf", "end", "static", "png", "long")
-        scores = {word: sorted(reader.match([word]).best(5_000)) for word in words}
+        scores = {word: sorted(reader.match({word: 1.0}).best(5_000)) for word in words}
     database.close()
     return rows, scores
 

@@ -286,7 +286,7 @@ def rank_contents(
         deadline.check()
         return of_path[candidate.path].text
 
-    ranked = rank_candidates(query, pool, limit, worths=worths)
+    ranked = rank_candidates(query, pool, worths=worths)
     for entry in show_passages(query, worths, ranked, text_of, limit):
         deadline.check()
         results.append(to_ranked_chunk(query, entry, of_path[entry.candidate.path]))

@@ -231,7 +231,7 @@ def _occurrences(word: str, block: Block, taken: int) -> FileOccurrences:
     whole = numbers == [*range(1, len(lines) + 1)]
     from ripwrap._code.occurrences import find_occurrences  # late: it compiles the patterns of all languages
 
-    defined = frozenset(definition_lines("\n".join(texts), word))
+    defined = frozenset(definition_lines("\n".join(texts), (word,)))
     found = find_occurrences(path, texts, word, defined, None if whole else numbers)
     shown_lines = frozenset(matching)
     kept = tuple(one for one in found.occurrences if one.line in shown_lines)

@@ -1,7 +1,7 @@
 """Find the lines that define names, with regular expressions for the usual programming languages; no I/O."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -79,17 +79,13 @@ def defined_names(text: str) -> set[str]:
     return {one.name for one in _definitions("\n" + to_nfc(text))}
 
 
-def has_definition(text: str, symbol: str) -> bool:
-    """Return True if a definition of the name `symbol` begins in a text."""
-    return next(definition_lines(text, symbol), None) is not None
-
-
-def definition_lines(text: str, symbol: str) -> Iterator[int]:
-    """Yield the index, from 0, of each line that has a definition of the name `symbol`."""
+def definition_lines(text: str, symbols: Iterable[str]) -> Iterator[int]:
+    """Yield the index, from 0, of each line that has a definition of one of the names in `symbols`."""
     text = "\n" + to_nfc(text)
-    if symbol in text:
+    wanted = {symbol for symbol in symbols if symbol in text}
+    if wanted:
         behind, line = 1, 0
-        for found in sorted(one for one in _definitions(text) if one.name == symbol):
+        for found in sorted(one for one in _definitions(text) if one.name in wanted):
             if found.start >= behind:
                 line += text.count("\n", behind, found.end)
                 behind = found.end

@@ -15,10 +15,11 @@ MENTIONED = 0.5
 """Weight, in the score of a file, of a long query that names the path of the file or has it in a traceback."""
 
 _MIN_CHARS = 160
-"""Minimum number of characters of a long query that has several lines; shorter ones are lists of words."""
+"""Minimum number of characters of a long query that has several lines."""
 _MIN_WORDS = 20
 """A query with more different words than this number is long, also without line ends."""
 _MAX_TITLE_CHARS = 400
+"""Maximum number of characters of a title."""
 _MAX_MENTIONS = 24
 """Maximum number of paths that are compared with the paths of files; those with the highest weights are kept."""
 
@@ -31,7 +32,7 @@ note problem problems however actually currently instead given another really so
 happen happens happened report reported system setup windows linux macos mac os ubuntu darwin gcc clang python python3
 site packages lib usr local home bin users user opt env conda miniconda anaconda module stdin input def self return
 import none true false ticket attachment modified duplicate github com org www http https pull request fix fixed fixes
-patch
+patch describe
 """
 TEMPLATE_WORDS = frozenset(_TEMPLATE_WORDS.split())
 """Words of the templates of issues, of environments and of tracebacks; they count only if the title has them."""
@@ -40,28 +41,45 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _BLOB = re.compile(r"https?://[^\s/]+/[^\s/]+/[^\s/]+/(?:blob|tree|raw)/[^\s/]+/([^\s#?)\]>]+)")
 """Pattern for the address of a file on a site such as GitHub; group 1 is its path in the repository."""
 _URL = re.compile(r"https?://\S+")
+_ORIGIN = re.compile(r"https?://[^\s/]+/(?=[^\s()]{0,400}:\d+:\d)")
+"""Pattern for the beginning of an address in the traceback of a browser."""
 _NO_TITLE = re.compile(r"[\s#*\[\]>=~`+.-]*+(?:Traceback \(most recent call last\):)?\s*")
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_HEADING = re.compile(r"[ \t>]*(?:#+|\*\*)([^\n]*)")
+_WORD = re.compile(r"\w+")
 _ERROR = re.compile(r"^[ \t>]*(?:[\w.]*(?:Error|Exception|Warning|Failure|Panic)\b|panic:|thread ').*", re.MULTILINE)
 """Pattern for the line of a traceback with the name of the error and its text."""
 _POSITION = r":(?:line[ ])?\d+(?::\d+)?"
 _FRAME = re.compile(
     rf"""
-    ^[ \t>|]*+(?:
-      File[ ]"(?P<python>[^"\n]{{1,400}})",[ ]line[ ]\d+(?:,[ ]in[ ](?P<def>[\w.<>]+))?
-      |at[ ]+(?P<java>[\w$.]+)\.(?P<method>[\w$<>]+)\((?P<source>\w+\.(?:java|kt|scala|groovy|clj)):\d+\)
-      |at[ ]+(?P<sharp>[\w.`<>+\[\],]+)\([^()\n]*\)[ ]in[ ](?P<cs>[^\n]{{1,400}}?){_POSITION}
-      |at[ ]+(?:async[ ]+|new[ ]+)?
-        (?:(?P<function>[\w$.<>#\[\] ]{{1,200}}?)[ ]+\()?(?P<at>[^\s()]{{1,400}}?){_POSITION}\)?
-      |(?P<plain>[^\s:()"']{{0,400}}\.\w{{1,5}}){_POSITION}
-    )[^\n]*""",
+    ^[ \t>|]*+(?:(?:
+      File[ ](?:"(?P<python>[^"\n]{{1,400}})",[ ]line[ ]\d+|(?P<ipython>[^\s"]{{1,400}}?):\d+)
+        (?:,[ ]in[ ](?P<def>[\w.<>]+))?
+      |at[ ]++(?:
+        (?:[\w.@$-]*+/){{0,3}}(?P<java>[\w$.]+)\.(?P<method>[\w$<>]+)\((?P<source>\w+\.(?:java|kt|scala|groovy|clj)):\d+\)
+        |(?P<sharp>[\w.`<>+\[\],]+)\([^()\n]*\)[ ]in[ ](?P<cs>[^\n]{{1,400}}?){_POSITION}
+        |(?:async[ ]++|new[ ]++)?
+          (?:(?P<function>[\w$.<>#\[\]][\w$.<>#\[\] ]{{0,199}}?)[ ]\()?(?P<at>[^\s()]{{1,400}}?){_POSITION}\)?
+      ))[^\n]*
+      |(?:from[ ]|(?P<caller>[\w$.*<>]{{0,100}})@)?(?P<plain>[^\s:()"']{{0,400}}\.\w{{1,5}}){_POSITION}
+        (?::[ ]?in[ ][`']?(?P<in>[\w.#<>]+)'?|[ ]\+0x[0-9a-f]+)?
+    )""",
     re.VERBOSE | re.MULTILINE,
 )
-"""Pattern for a line of a traceback: of Python, Java, C#, JavaScript or Rust, and of Go, pytest or a compiler."""
+"""Pattern for a line of a traceback: of Python, Java, C#, JavaScript or Rust; or for the place at the beginning of a
+line of Go, pytest, Ruby, Firefox or a compiler, which may be followed by a message.
+"""
+_NAMES = ("def", "method", "sharp", "function", "caller", "in")
+"""Groups of `_FRAME` that have the name of a function."""
 _CALLED = re.compile(
-    r"^[ \t>]*+(?:\d+:[ ]+)?([\w/.*:<>{}()$-]{0,300}[\w>)])(?:\([^()\n]*\))?[ \t]*+\n[ \t]++(?:at )?[^\s:]+:\d+",
+    r"^[ \t>]*+(?:\d+:[ ]++|created by )?((?:<[^\n]{0,200}>::)?[\w/.*:<>{}()\[\]$-]{0,300}[\w>)}\]])(?:\([^()\n]*\))?"
+    r"(?: in goroutine \d+)?[ \t]*+(?=\n[ \t>]++(?:at )?[^\s:]++:\d)",
     re.MULTILINE,
 )
 """Pattern for a function of Go or Rust in a traceback: its file is in the next line."""
+_GENERATED = re.compile(r"<(\w+)>[a-z]__[\w.]*+|lambda\$(\w+)\$\w+|\.func\d+(?:\.\d+)*(?:\([^()]*\))?$")
+"""Pattern for a name that a compiler made; one of the groups is the name of the function around it, if it has one."""
+_ARGUMENTS = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]|\{\{.*|`\d+")
 _INSTALLED = re.compile(r"^.*(?:site-packages|dist-packages|node_modules|go/pkg/mod|registry/src/[^/]+|/rustc/[^/]+)/")
 _TOKEN = re.compile(r"[\w.+/\\@:~-]{2,400}")
 _TICKED = re.compile(r"`([^`\n]{2,80})`")
@@ -96,30 +114,30 @@ class LongText:
 
 
 def is_long(text: str, stop_words: Collection[str]) -> bool:
-    """Return True if a query is long; stop words and paths do not count as words."""
+    """Return True if a query has many words, other than stop words and paths, or several lines and many characters."""
     text = text[:MAX_QUERY_CHARS].strip()
-    if "\n" in text and len(text) > _MIN_CHARS:
+    if "\n" in text and len(text) > _MIN_CHARS and not _is_paragraph(text):
         return True
     words = {word for word in text.lower().split() if not _SOURCE.search(word)}
     return len(words.difference(stop_words)) > _MIN_WORDS
 
 
-def read_long_text(text: str) -> LongText:
-    """Read the parts of a long query."""
+def read_long_text(text: str, stop_words: Collection[str] = ()) -> LongText:
+    """Read the parts of a long query; a heading of stop words and words of templates alone is not its title."""
     cut = max(len(text) - MAX_QUERY_CHARS, 0)
     text = _COMMENT.sub(" ", text[:MAX_QUERY_CHARS].replace("\r\n", "\n"))
-    title, body = _title(text)
+    title, body = _title(text, stop_words)
     mentions: dict[str, float] = {}
     functions: dict[str, float] = {}
 
     def mention(path: str, weight: float) -> None:
-        path = _INSTALLED.sub("", path.replace("\\", "/")).removeprefix("file://").strip("/.")
+        path = _INSTALLED.sub("", path.partition("?")[0].replace("\\", "/")).removeprefix("file://").strip("/.")
         if path:
             mentions[path] = max(mentions.get(path, 0.0), weight)
 
     for address in _BLOB.finditer(text):
         mention(address[1], 1.0)
-    body = _URL.sub(" ", body)
+    body = _URL.sub(" ", _ORIGIN.sub("", body))
     for path, function, weight in _frames(body):
         mention(path, weight)
         if function:
@@ -132,15 +150,33 @@ def read_long_text(text: str) -> LongText:
     return LongText(title, prose, tuple(_TICKED.findall(f"{title}\n{prose}")), functions, tuple(kept), cut)
 
 
-def _title(text: str) -> tuple[str, str]:
+def _title(text: str, stop_words: Collection[str]) -> tuple[str, str]:
     """Return the title of a text and the rest of it."""
+    if _is_paragraph(text):
+        return text, ""
     lines = text.split("\n")
-    first = next((at for at, line in enumerate(lines) if not _NO_TITLE.fullmatch(line)), 0)
-    if (first and "Traceback" in text[: sum(len(line) + 1 for line in lines[:first])]) or _FRAME.match(lines[first]):
+    worded = [at for at, line in enumerate(lines) if not _NO_TITLE.fullmatch(line)] or [0]
+    first = next((at for at in worded if not _is_template(lines[at], stop_words)), worded[0])
+    frame = _FRAME.match(lines[first])
+    begins = frame is not None and not frame["plain"]  # the words after a plain place are a message
+    if begins or (first and "Traceback" in text[: sum(len(line) + 1 for line in lines[:first])]):
         errors = _ERROR.findall(text)
         return (errors[-1].strip() if errors else ""), text
     title = lines[first]
-    return title[:_MAX_TITLE_CHARS], "\n".join((title[_MAX_TITLE_CHARS:], *lines[first + 1 :]))
+    rest = [line for at, line in enumerate(lines) if at != first]
+    return title[:_MAX_TITLE_CHARS], "\n".join((title[_MAX_TITLE_CHARS:], *rest))
+
+
+def _is_paragraph(text: str) -> bool:
+    """Return True if a text is a wrapped sentence, a list or some code, which has no title; it is read as one line."""
+    return len(text) <= _MAX_TITLE_CHARS and not (_BLANK_LINE.search(text) or _FRAME.search(text))
+
+
+def _is_template(line: str, stop_words: Collection[str]) -> bool:
+    """Return True if a line is a heading of a template, such as `### Steps to reproduce`."""
+    heading = _HEADING.match(line)
+    words = _WORD.findall(heading[1].lower()) if heading else []
+    return bool(words) and TEMPLATE_WORDS.union(stop_words).issuperset(words)
 
 
 def _frames(text: str) -> Iterator[tuple[str, str, float]]:
@@ -148,21 +184,22 @@ def _frames(text: str) -> Iterator[tuple[str, str, float]]:
     found = list(_FRAME.finditer(text))
     for place, frame in enumerate(found, 1):
         # Python's last frame is the innermost; in other languages it is the first.
-        weight = 0.5 + 0.5 * (place if frame["python"] else len(found) + 1 - place) / len(found)
+        python = frame["python"] or frame["ipython"]
+        weight = 0.5 + 0.5 * (place if python else len(found) + 1 - place) / len(found)
+        name = _last_name(next(filter(None, map(frame.group, _NAMES)), ""))
         if frame["java"]:
             package = frame["java"].rpartition(".")[0].replace(".", "/")
-            yield f"{package}/{frame['source']}", frame["method"], weight
+            yield f"{package}/{frame['source']}", name, weight
         else:
-            path = frame["python"] or frame["cs"] or frame["at"] or frame["plain"]
-            name = frame["def"] or frame["sharp"] or frame["function"] or ""
-            yield path, _last_name(name), weight
+            yield python or frame["cs"] or frame["at"] or frame["plain"], name, weight
     for called in _CALLED.finditer(text):
         yield "", _last_name(called[1]), 0.75
 
 
 def _last_name(qualified: str) -> str:
     """Return the last name of a qualified name such as `a.b` or `a::b`; empty if it is not a name, as `<module>`."""
-    name = re.split(r"[.:/#]+|\)\.", re.sub(r"<[^<>]*>|\([^()]*\)|\{\{.*", "", qualified).strip(". :"))[-1].strip()
+    named = _GENERATED.sub(lambda found: found[1] or found[2] or "", qualified)
+    name = re.split(r"[.:/#]+", _ARGUMENTS.sub("", named).rstrip(": "))[-1]
     return name if re.fullmatch(r"[^\W\d]\w*", name) else ""
 
 

@@ -7,6 +7,7 @@ which count more if fewer definitions of the file have them, and by its name.
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,10 +15,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
-from ripwrap._ranking.definitions import definition_starts, has_definition
+from ripwrap._ranking.definitions import definition_lines, definition_starts
 from ripwrap._ranking.paths import name_share
-from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent
-from ripwrap._ranking.word_query import WordQuery, identifier_parts, rough_stem
+from ripwrap._ranking.scoring import LEAST_WORTH, ChunkCandidate, RankedCandidate, TextContent
+from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, identifier_parts, rough_stem
 
 MAX_TEXT_CHARS = 200_000
 """Maximum number of characters of a file that is split into passages."""
@@ -39,6 +40,8 @@ _SECOND_POWER = 0.4
 _LEAD = re.compile(r"[ \t]*(?:@|//|/?\*|#)")
 """Pattern for a decorator, attribute or comment, which belongs to the definition below it."""
 _MAX_LEAD_LINES = 8
+_MAX_DEFINITIONS = 5_000
+"""Maximum number of lines with definitions of a file that is split into passages; such a file is no code to read."""
 _PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _WORD = re.compile(r"\w+")
 
@@ -89,6 +92,8 @@ def show_passages(
     entries: list[RankedCandidate] = []
     shown: dict[str, list[Chunk]] = {}
     for entry in ranked:
+        if limit is not None and len(entries) > limit:  # one of them may be the second best definition
+            break
         one = entry.candidate
         if one.path in shown:
             known = shown[one.path]
@@ -130,16 +135,18 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
     Args:
         query: Query.
         worths: Weight of each word of the query.
-        text: Text of the file, at most `MAX_TEXT_CHARS` characters.
+        text: Text of the file, at most `MAX_TEXT_CHARS` characters. There are no passages if it has very many
+            definitions.
     """
     units = _units(text)
+    defining = list(definition_lines(text, query.symbols))
     worths = query.weighted(worths)
-    symbols = {} if query.long is None else query.long.symbols
+    symbols: Mapping[str, float] = {} if query.long is None else query.long.symbols
     wanted = {rough_stem(word): worths[word] for word in reversed(query.words)}
     having = Counter(stem for unit in units for stem in unit.stems if stem in wanted)
     value = {stem: worth * math.log(1 + len(units) / max(having[stem], 1)) for stem, worth in wanted.items()}
     every = sum(value.values())
-    of_word = {word: value.get(rough_stem(word), 0.0) for word in query.title}
+    of_word = {word: value.get(rough_stem(word), LEAST_WORTH) for word in query.title}
     mean = len(text) / len(units) if units else 1.0
 
     def of_words(stems: Mapping[str, int], chars: int) -> float:
@@ -160,7 +167,7 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
         worth = of_words(unit.stems, unit.chars) + _NAME_SHARE * named
         first, best = unit.passages[0], max(unit.passages, key=of_passage)
         shown = best if of_passage(best) > _INNER_FACTOR * (of_passage(first) + named) else first
-        defines = any(has_definition(text[first.chunk.start : first.chunk.end], symbol) for symbol in query.symbols)
+        defines = bisect_left(defining, first.chunk.start_line - 1) < bisect_left(defining, first.chunk.end_line)
         if worth or defines:
             found.append((defines and query.long is None, worth, shown.chunk))
     found.sort(key=lambda one: (not one[0], -one[1], one[2].start))
@@ -172,15 +179,17 @@ def _units(text: str) -> tuple[_Unit, ...]:
     """Split a text at its definitions; each line with text is in one passage."""
     lines = text.split("\n")
     starts = definition_starts(text)
+    if len(starts) > _MAX_DEFINITIONS:
+        return ()
     begins: dict[int, Collection[str]] = {0: ()}
     around: list[tuple[int, str]] = []
     for line in sorted(starts):
         indent = len(lines[line]) - len(lines[line].lstrip())
         while around and around[-1][0] >= indent:
             around.pop()
-        names = sorted(starts[line])
+        names = sorted(name for name in starts[line] if len(name) <= MAX_WORD_CHARS)
         qualified = [*names, *(f"{around[-1][1]}_{name}" for name in names if around)]
-        around.append((indent, names[0]))
+        around += [(indent, name) for name in names[:1]]
         first = line
         while first and line - first < _MAX_LEAD_LINES and first - 1 not in starts and _LEAD.match(lines[first - 1]):
             first -= 1
@@ -202,11 +211,16 @@ def _units(text: str) -> tuple[_Unit, ...]:
             for number, chunk in enumerate(without_blank_lines(piece, window_chunks(piece)))
         ]
         if passages:
-            stems = Counter[str]()
-            for passage in passages:
-                stems.update(passage.stems)
-            units.append(_Unit(passages, stems, len(piece)))
+            every = passages[0].stems if len(passages) == 1 else _sum(passage.stems for passage in passages)
+            units.append(_Unit(passages, every, len(piece)))
     return tuple(units)
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    total = Counter[str]()
+    for one in counts:
+        total.update(one)
+    return total
 
 
 def _moved(chunk: Chunk, offset: int, lines: int) -> Chunk:
@@ -221,7 +235,8 @@ def _stems(text: str) -> Counter[str]:
         words = Counter(part for word in _WORD.findall(text) for part in identifier_parts(word))
     stems = Counter[str]()
     for word, number in words.items():
-        stems[_stem(word)] += number
+        if len(word) <= MAX_WORD_CHARS:
+            stems[_stem(word)] += number
     return stems
 
 

@@ -25,10 +25,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, islice, pairwise
 from typing import Protocol
 
-from ripwrap._ranking.definitions import defined_names, definition_lines, has_definition
+from ripwrap._ranking.definitions import defined_names, definition_lines
 from ripwrap._ranking.names import names_in
 from ripwrap._ranking.paths import PathWords, joined_stem, match_path, name_share, path_penalty
 from ripwrap._ranking.word_query import WordQuery, is_unspaced, rough_stem, split_camel_case, to_nfc
@@ -92,7 +93,7 @@ _NEAR_CHARS = 24
 """Maximum number of characters between two words that count as near each other."""
 _BM25_K1, _BM25_B, _MEAN_PARTS = 1.2, 0.75, 3
 """BM25's k1 and b for paths, and the usual number of words in a path. In a longer path, a word counts less."""
-_LEAST_WORTH = 0.1
+LEAST_WORTH = 0.1
 """Number that is added to the weight of each word, so that no weight is 0 if no chunk has any of the words."""
 _VECTOR_RANKS = 50
 """Rank from which on a file counts as not similar to the query, if files are sorted by the similarity of embeddings."""
@@ -129,7 +130,7 @@ class ChunkText(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TextContent:
     """Content of a chunk whose text is already known."""
 
@@ -146,10 +147,14 @@ class TextContent:
 
     def defines(self, name: str) -> bool:
         """Return True if a definition of the name `name` begins in the chunk."""
-        return has_definition(self.known, name)
+        return name in to_nfc(self.known) and name in self._names
 
     def names(self) -> Collection[str]:
         """Return the names whose definitions begin in the chunk."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> Collection[str]:
         return defined_names(self.known)
 
 
@@ -238,27 +243,25 @@ def word_worths(words: Iterable[str], having: Mapping[str, int], total: int) -> 
         having: Number of files or chunks that have each word.
         total: Number of files or chunks that have at least one of the words.
     """
-    return {word: math.log(1 + total / max(having.get(word, 0), 1)) + _LEAST_WORTH for word in words}
+    return {word: math.log(1 + total / max(having.get(word, 0), 1)) + LEAST_WORTH for word in words}
 
 
 def rank_candidates(
     query: WordQuery,
     pool: Sequence[ChunkCandidate],
-    limit: int | None = None,
     *,
     worths: Mapping[str, float] | None = None,
     vector_weight: float = 0.0,
     shown: Callable[[str], bool] | None = None,
-) -> list[RankedCandidate]:
+) -> Iterator[RankedCandidate]:
     """Rank chunks: return the best chunk of each file, the best file first, and then all other chunks.
 
     Chunks with equal scores are sorted by path and line. Chunks whose text cannot be read are left out. Of chunks with
-    equal texts, only the first is returned; its reasons have their number.
+    equal texts, only the first is returned; its reasons have their number. A text is read when its chunk is next.
 
     Args:
         query: Query.
         pool: Chunks to rank.
-        limit: Maximum number of chunks to return; `None` is no limit.
         worths: Weight of each word of the query, see `word_worths()`; `None` means 1 for each word.
         vector_weight: Weight of embeddings, from 0 to 1. If it is 0.5 or less, BM25 has the weight 1. Above 0.5, the
             weight of BM25 falls; it is 0 if the weight of embeddings is 1.
@@ -295,7 +298,7 @@ def rank_candidates(
     ranked = (
         entry for entry in chain(best_chunks(), _further(query, files)) if shown is None or shown(entry.candidate.path)
     )
-    return list(islice((entry for entry in _collapse(ranked) if entry.candidate.content.text() is not None), limit))
+    return (entry for entry in _collapse(ranked) if entry.candidate.content.text() is not None)
 
 
 def _collapse(ranked: Iterable[RankedCandidate]) -> list[RankedCandidate]:
@@ -368,7 +371,7 @@ def _add_paths(files: Sequence[_ScoredFile], query: WordQuery, worths: Mapping[s
 
 
 def _title_worths(query: WordQuery, worths: Mapping[str, float]) -> dict[str, float]:
-    return {word: worths.get(word, _LEAST_WORTH) for word in query.title}
+    return {word: worths.get(word, LEAST_WORTH) for word in query.title}
 
 
 def _scored_file(query: WordQuery, path: str, chunks: Iterable[ChunkCandidate] = ()) -> _ScoredFile:
@@ -596,9 +599,10 @@ def most_relevant_lines(text: str, query: WordQuery) -> list[int]:
     the indexes of the lines that have the most words of the query.
     """
     text = to_nfc(text)
+    defined = defined_names(text) if any(symbol in text for symbol in query.symbols) else ()
     for symbol in query.symbols:
-        if lines := list(islice(definition_lines(text, symbol), _MAX_RELEVANT_LINES)):
-            return lines
+        if symbol in defined:
+            return list(islice(definition_lines(text, (symbol,)), _MAX_RELEVANT_LINES))
     # A line end at the end of the text is not followed by another line.
     most = _count_words(query, split_camel_case(text).lower().removesuffix("\n").split("\n"))
     best = max(most)

@@ -139,7 +139,7 @@ class WordQuery:
 
     def weighted(self, worths: Mapping[str, float]) -> dict[str, float]:
         """Multiply the weight of each word by its weight in a long query."""
-        weights = {} if self.long is None else self.long.weights
+        weights: Mapping[str, float] = {} if self.long is None else self.long.weights
         return {word: worth * weights.get(word, 1.0) for word, worth in worths.items()}
 
     def with_words(self, words: Iterable[str]) -> "WordQuery":
@@ -176,7 +176,7 @@ def parse_query(text: str) -> WordQuery:
         raise TypeError(f"a query must be a str, got {type(text).__name__}")
     spelled = spell_languages(to_nfc(text))
     if is_long(spelled, STOP_WORDS):
-        return _parse_long_query(text, read_long_text(spelled))
+        return _parse_long_query(text, read_long_text(spelled, STOP_WORDS))
     asked = _DEFINITION_QUESTION.fullmatch(spelled.strip())
     named = next(filter(None, asked.groups())) if asked else spelled.strip()
     alone = _IDENTIFIER.fullmatch(named)
@@ -239,7 +239,8 @@ def _parse_long_query(text: str, long: LongText) -> WordQuery:
     inside = {part for name in names for part in identifier_parts(name)}
 
     def telling(word: str) -> float:
-        return weights[word] * (1.25 if word in inside else 1.0) * min(1.0, 0.4 + len(word) / 10)
+        length = 1.0 if is_unspaced(word) else min(1.0, 0.4 + len(word) / 10)
+        return weights[word] * (1.25 if word in inside else 1.0) * length
 
     order = sorted(weights, key=lambda word: -telling(word))
     place = {word: number for number, word in enumerate(weights)}
@@ -265,7 +266,8 @@ def _word_weights(long: LongText) -> dict[str, float]:
     weights: dict[str, float] = {}
     for word in [word for word in short if word not in fillers] or short:
         weight = 1 + math.log(min(counts[word], 8)) + 1.5 * (word in in_title) + 0.5 * (word in ticked)
-        tells_little = word.isdecimal() or (len(word) < _MIN_STEM_CHARS and word not in in_title)
+        short_word = len(word) < _MIN_STEM_CHARS and word not in in_title and not is_unspaced(word)
+        tells_little = short_word or word.isdecimal()
         weights[word] = weight * (0.3 if tells_little else 1)
     return weights
 

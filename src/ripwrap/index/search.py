@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
@@ -133,8 +134,11 @@ def search(
         database, view, number, names, files, dict(words), dict((similar or ()) if weight else ())
     )
     chunks |= _read_empty(database, view, number, named, files)
-    found = rank_candidates(query, list(chunks), limit, worths=worths, vector_weight=weight, shown=shown)
-    results = list(_to_results(query, worths, found, chunks, limit))
+    ranked = rank_candidates(query, list(chunks), worths=worths, vector_weight=weight, shown=shown)
+    of_path = {chunk.path: content.file for chunk, content in chunks.items()}
+    # Passages are chosen by their words, which count nothing if the weight of embeddings is 1.
+    found = show_passages(query, worths, ranked, partial(_text_of, of_path), limit) if weight < 1 else ranked
+    results = list(_to_results(query, islice(found, limit), chunks, of_path))
     changed = any(file.changed for file in files.values())
     return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
 
@@ -319,21 +323,19 @@ def _read_empty(
     return found
 
 
+def _text_of(files: Mapping[str, IndexedFile], candidate: ChunkCandidate) -> str | None:
+    check()
+    source = files[candidate.path].source()
+    return None if source is None else source.text
+
+
 def _to_results(
     query: WordQuery,
-    worths: Mapping[str, float],
     found: Iterable[RankedCandidate],
     chunks: Mapping[ChunkCandidate, _StoredChunk],
-    limit: int | None,
+    files: Mapping[str, IndexedFile],
 ) -> Iterator[RankedChunk]:
-    files = {chunk.path: content.file for chunk, content in chunks.items()}
-
-    def text_of(candidate: ChunkCandidate) -> str | None:
-        check()
-        source = files[candidate.path].source()
-        return None if source is None else source.text
-
-    for entry in show_passages(query, worths, found, text_of, limit):
+    for entry in found:
         check()
         file, content = files[entry.candidate.path], chunks.get(entry.candidate)
         source = file.source()
