@@ -52,6 +52,9 @@ autodoc_typehints_format = "short"
 autodoc_default_options = {"exclude-members": "model_config,model_post_init"}
 napoleon_use_ivar = True
 
+html_description = (
+    "The typed Python API of ripgrep: it runs rg, and gives you matches, files and trees as typed objects."
+)
 html_theme = "furo"
 html_title = f"ripwrap {version}"
 html_static_path = ["pictures/style.css"]
@@ -77,6 +80,15 @@ _ROOM = re.compile(r"\bripwrap\.(?:\w+\.)*(?=[A-Z])")
 _COMMANDS = "<!-- the help of each command -->\n"
 _FLAG_LINES = re.compile(r"^  (?:    )?-.*\n(?: {20,}.*\n)*", re.MULTILINE)
 _EMPTY_GROUP = re.compile(r"^\w[\w ]+:\n\n", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^```\{.*?^```\n", re.MULTILINE | re.DOTALL)
+_INCLUDE = re.compile(
+    r'^```\{include\} (?P<path>\S+)\n(?::start-after: "(?P<from>.*)"\n)?(?::end-before: "(?P<to>.*)"\n)?```$',
+    re.MULTILINE,
+)
+_FIRST = re.compile(
+    r"^# .*\n+(?:<!--.*\n+)?((?!```)[\w`*[](?:.|\n(?!\n))*?\.)(?=\s)", re.MULTILINE
+)  # the first sentence of a page
+_TARGET = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
 
@@ -205,6 +217,46 @@ def _public(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes
     return None
 
 
+def _pages(env: BuildEnvironment, page: str) -> Iterator[str]:
+    """Yield a page and the pages below it, in the order of the tables of contents."""
+    yield page
+    for below in env.toctree_includes.get(page, []):
+        yield from _pages(env, below)
+
+
+def _markdown(app: Sphinx, page: str) -> str:
+    """Return the Markdown of a page with the files that it includes; directives of Sphinx are left out."""
+    path = Path(app.env.doc2path(page))
+
+    def included(found: re.Match[str]) -> str:
+        text = _follow(app, (path.parent / found["path"]).read_text(), (path.parent / found["path"]).resolve().parent)
+        start, end = found["from"], found["to"]
+        text = text.partition(start)[2] if start else text
+        return text.partition(end)[0] if end else text
+
+    app.env.current_document.docname = page  # links are made relative to it
+    return _DIRECTIVE.sub("", _INCLUDE.sub(included, path.read_text())).replace(_COMMANDS, _describe_commands())
+
+
+def _write_for_models(app: Sphinx, error: Exception | None) -> None:
+    """Write `llms.txt`, the list of all pages, and `llms-full.txt`, their text (https://llmstxt.org)."""
+    if error is not None or app.builder.format != "html":
+        return
+    pages = list(dict.fromkeys(_pages(app.env, "index")))
+    texts = {page: _markdown(app, page) for page in pages if Path(app.env.doc2path(page)).suffix == ".md"}
+    lists, folder = [f"# {project}\n\n> {html_description}\n"], ""
+    for page in pages:
+        here = page.rpartition("/")[0].partition("/")[0]
+        if here != folder and not here.startswith("_"):
+            folder = here
+            lists.append(f"\n## {folder.replace('-', ' ').capitalize()}\n")
+        found = _FIRST.search(texts.get(page, ""))
+        about = _TARGET.sub(r"\1", f": {' '.join(found[1].split())}") if found else ""
+        lists.append(f"- [{app.env.titles[page].astext()}]({app.builder.get_target_uri(page)}){about}")
+    Path(app.outdir, "llms.txt").write_text("\n".join(lists) + "\n")
+    Path(app.outdir, "llms-full.txt").write_text("\n\n".join(texts.values()))
+
+
 def setup(app: Sphinx) -> None:
     """Connect the functions above."""
     app.connect("source-read", _read)
@@ -214,3 +266,4 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-before-process-signature", _remove_descriptions)
     app.connect("autodoc-process-signature", _signature)
     app.connect("missing-reference", _public)
+    app.connect("build-finished", _write_for_models)

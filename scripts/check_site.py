@@ -1,8 +1,9 @@
 """Check the site that Sphinx built: `python scripts/check_site.py SITE SCREENSHOTS`; exit with 1 if there is a fault.
 
-Faults are links to missing pages or anchors of the site, public names that the reference lacks, and Python or Markdown
-source in the text of a page. If Chromium is installed, each page is also opened in a wide and a narrow window. Then
-pages that are wider than the window, pictures that do not load and copied prompts are faults too.
+Faults are links to missing pages or anchors of the site, public names that the reference lacks, pages that `llms.txt`
+lacks, and Python or Markdown source in the text of a page. If Chromium is installed, each page is also opened in a wide
+and a narrow window. Then pages that are wider than the window, pictures that do not load and copied prompts are faults
+too.
 """
 
 import os
@@ -79,6 +80,15 @@ def missing_names(site: Path) -> Iterator[str]:
         yield f"{name} is public, but not in the reference"
 
 
+def unlisted(site: Path) -> Iterator[str]:
+    """Yield pages that `llms.txt` does not list, and those that it lists and that do not exist."""
+    made = {page.relative_to(site).as_posix() for page in site.rglob("*.html")} - {
+        *("genindex.html", "py-modindex.html", "search.html")
+    }
+    for page in sorted(made ^ set(re.findall(r"^- \[.*?\]\((\S+)\)", (site / "llms.txt").read_text(), re.MULTILINE))):
+        yield f"{page} is not both a page and in llms.txt"
+
+
 def insides(site: Path) -> Iterator[str]:
     """Yield Python or Markdown source that is visible in the text of a page."""
     for page in site.rglob("*.html"):
@@ -123,7 +133,7 @@ def seen(site: Path, screenshots: Path, browser: str) -> Iterator[str]:
 
 def main(site: Path, screenshots: Path) -> int:
     """Print all faults, and return the exit code."""
-    wrong = [*broken_links(site), *missing_names(site), *insides(site)]
+    wrong = [*broken_links(site), *missing_names(site), *unlisted(site), *insides(site)]
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser:
         wrong += seen(site, screenshots, browser)

@@ -1,6 +1,7 @@
 """Make the pictures of the documentation in `docs/pictures`; `nox -s docs` runs it.
 
-Each capture shows the output of a command in a terminal. Paths of this machine are shortened.
+Each capture shows the output of a command in a terminal, and the recording shows several commands one after the other.
+Paths of this machine are shortened.
 """
 
 import os
@@ -41,13 +42,26 @@ COMMANDS = {
     "doctor": ["doctor"],
     "install": ["install"],
 }
+RECORDED = [
+    COMMANDS["search"],
+    ["rank", "where is pay defined?", "--cwd", "docs/demo", "--limit", "1"],
+    ["replace", "cards", "coins", "--cwd", "docs/demo"],
+]
+PROGRAM = "from ripwrap import errors; errors._source = lambda: '.'; from ripwrap.__main__ import main; main()"
+"""The command line, with hints that do not name the directory of this clone."""
+SECONDS_PER_KEY, SECONDS_TO_ANSWER, SECONDS_TO_READ = 0.04, 0.3, 1.5
+RECORDING_STYLE = """
+@keyframes typed { from { clip-path: inset(0 100% 0 0) } to { clip-path: inset(0) } }
+@keyframes hidden { from, to { visibility: hidden } }
+@media (prefers-reduced-motion: reduce) { text { animation: none !important } }
+"""
 
 
 def printed(arguments: Sequence[str], environment: dict[str, str]) -> str:
     """Run a command in a terminal and return what it prints."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (LINES, COLUMNS))
-    command = [sys.executable, "-m", "ripwrap", *arguments]
+    command = [sys.executable, "-c", PROGRAM, *arguments]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as child:
         os.close(theirs)
         said = b""
@@ -64,17 +78,54 @@ def printed(arguments: Sequence[str], environment: dict[str, str]) -> str:
     return said.decode()
 
 
-def capture(name: str, arguments: Sequence[str], environment: dict[str, str], shorter: dict[str, str]) -> str:
-    """Run a command, and return a picture of its terminal as SVG."""
+def show(console: Console, arguments: Sequence[str], environment: dict[str, str], shorter: dict[str, str]) -> None:
+    """Run a command, and print it and its output on a console that records."""
     text = printed(arguments, environment)
     for folder, short in shorter.items():
         text = text.replace(folder, short)
     shown = " ".join(f'"{one}"' if re.search(r"[^\w./=-]", one) else one for one in arguments)
-    console = Console(record=True, width=COLUMNS, file=StringIO(), color_system="truecolor", force_terminal=True)
     console.print(Text(f"$ ripwrap {shown}", "bold"), soft_wrap=True)
     console.print(Text.from_ansi(text.replace("\r\n", "\n")))
+
+
+def recorder() -> Console:
+    """Return a console that records, and writes to nothing."""
+    return Console(record=True, width=COLUMNS, file=StringIO(), color_system="truecolor", force_terminal=True)
+
+
+def export(console: Console, name: str) -> str:
+    """Return a picture of what a console has recorded, as SVG."""
     made = console.export_svg(title="", theme=MONOKAI, unique_id=f"ripwrap-{name}")
     return re.sub(r"@font-face {.*?}\n", "", made, flags=re.DOTALL)  # browsers load no fonts for a picture
+
+
+def capture(name: str, arguments: Sequence[str], environment: dict[str, str], shorter: dict[str, str]) -> str:
+    """Run a command, and return a picture of its terminal as SVG."""
+    console = recorder()
+    show(console, arguments, environment, shorter)
+    return export(console, name)
+
+
+def recording(environment: dict[str, str]) -> str:
+    """Run the commands of `RECORDED`, and return a picture in which they are typed one after the other, as SVG.
+
+    The output is that of the commands; the speed is set, so that the picture is the same each time. It plays once, and
+    shows the whole terminal at its end, or at once to people who want no motion.
+    """
+    console = recorder()
+    for arguments in RECORDED:
+        show(console, arguments, environment, {})
+    lines = console.export_text(clear=False).splitlines()
+    style, now = RECORDING_STYLE, 0.5
+    for number, line in enumerate(lines):
+        how = f"hidden 1ms {now:.2f}s backwards"
+        if line.startswith("$ "):
+            now += SECONDS_TO_READ if number else 0
+            seconds = len(line) * SECONDS_PER_KEY
+            how = f"typed {seconds:.2f}s {now:.2f}s steps({len(line)}) backwards"
+            now += seconds + SECONDS_TO_ANSWER
+        style += f'[clip-path="url(#ripwrap-recording-line-{number})"] {{ animation: {how} }}\n'
+    return export(console, "recording").replace("</style>", f"{style}</style>")
 
 
 def keep(path: Path, picture: str) -> None:
@@ -103,6 +154,7 @@ def captures() -> None:
         for name, arguments in COMMANDS.items():
             more = from_mirror if name == "install" else {}
             keep(PICTURES / f"{name}.svg", capture(name, arguments, environment | more, shorter))
+        keep(PICTURES / "recording.svg", recording(environment))
 
 
 def notebook(path: Path) -> None:

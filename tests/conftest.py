@@ -178,6 +178,16 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def from_an_index() -> Iterator[None]:
+    """Let hints name ripwrap as if it came from an index: most tests run with a ripwrap from a clone."""
+    from ripwrap import errors
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(errors, "_source", str)
+        yield
+
+
 @pytest.fixture(scope="session")
 def needs_posix() -> None:
     """Mark a test as `posix`; fixtures that need POSIX use it in place of a marker."""

@@ -1,20 +1,24 @@
 """Errors carry hints as data; each front end spells them in its own terms."""
 
 import copy
+import json
 import pickle
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ripwrap
-from ripwrap import Hint, MissingPackageError, PatternError, RipwrapError, SearchError
+from ripwrap import Hint, MissingPackageError, PatternError, RipwrapError, SearchError, errors
 from ripwrap._ripgrep.stderr import failure
 from ripwrap.binary import RgBinary
 from ripwrap.errors import HintedText, missing_extra, spell, spell_error
 from ripwrap.index import CheckResult
 from ripwrap.options import check_limit
 from ripwrap.workspace.arguments import spell_as_argument
+
+SOURCE = errors._source  # tests replace it
 
 
 @pytest.mark.parametrize(
@@ -35,6 +39,38 @@ from ripwrap.workspace.arguments import spell_as_argument
 )
 def test_library_spells_a_hint_in_python(hint: Hint, shown: str) -> None:
     assert str(hint) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ({"url": "file://{}", "dir_info": {}}, 'pip install "{}[bin,cli]"'),
+        ({"url": "file://{}", "dir_info": {"editable": True}}, 'pip install -e "{}[bin,cli]"'),
+        ({"url": "file://{}/a%20wheel.whl", "archive_info": {}}, 'pip install "{}/a wheel.whl[bin,cli]"'),
+        ({"url": "file://{}/gone", "dir_info": {}}, 'pip install "ripwrap[bin,cli]"'),
+        (
+            {"url": "https://git.example/ripwrap", "vcs_info": {"vcs": "git", "commit_id": "1a2b"}},
+            'pip install "ripwrap[bin,cli] @ git+https://git.example/ripwrap@1a2b"',
+        ),
+        ({"url": "https://example.org/ripwrap.whl", "archive_info": {}}, 'pip install "ripwrap[bin,cli]"'),
+        (None, 'pip install "ripwrap[bin,cli]"'),
+    ],
+)
+@pytest.mark.posix  # paths of URLs
+def test_hint_installs_ripwrap_from_where_it_came(
+    url: dict[str, Any] | None, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 41, 1: hints named a package that no index has."""
+    (tmp_path / "a wheel.whl").touch()
+    metadata = tmp_path / "ripwrap-0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: ripwrap\nVersion: 0\n")
+    if url is not None:
+        (metadata / "direct_url.json").write_text(json.dumps({**url, "url": url["url"].format(tmp_path)}))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(errors, "_source", SOURCE.__wrapped__)
+    assert str(Hint(kind="install", target="ripwrap[bin,cli]")) == shown.format(tmp_path)
+    assert str(Hint(kind="install", target="tqdm")) == 'pip install "tqdm"'
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_import_without_the_framework_names_its_extra(module: str, monkeypatch: 
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, f"ripwrap.frameworks.{module}", raising=False)
     with pytest.raises(
-        ImportError, match=rf"ripwrap\.frameworks\.{module} needs .* pip install 'ripwrap\[{extra}\]'"
+        ImportError, match=rf"ripwrap\.frameworks\.{module} needs .* pip install \"ripwrap\[{extra}\]\""
     ) as raised:
         importlib.import_module(f"ripwrap.frameworks.{module}")
     assert raised.value.name is not None

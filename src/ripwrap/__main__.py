@@ -44,7 +44,10 @@ def _run() -> NoReturn:
     except ModuleNotFoundError as error:
         if error.name not in ("cyclopts", "rich"):
             raise
-        print(f'ripwrap: the command line needs {error.name}: pip install "ripwrap[cli]"', file=sys.stderr)
+        from ripwrap.errors import Hint
+
+        install = Hint(kind="install", target="ripwrap[cli]")
+        print(f"ripwrap: the command line needs {error.name}: {install}", file=sys.stderr)
         sys.exit(2)
 
 

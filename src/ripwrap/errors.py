@@ -35,6 +35,8 @@ message with `spell_error()`, which writes each hint in the syntax of the front 
 
 import functools
 import inspect
+import json
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -55,7 +57,8 @@ class Hint:
 
     `Hint("fixed_strings", True)` is `fixed_strings=True`, `Hint("location")` is `location=`,
     `Hint("limit", kind="correct")` is `limit`, `Hint("rebuild", True, kind="call", target="refresh")` is
-    `refresh(rebuild=True)`, and `Hint(kind="install", target="ripwrap[bin]")` is `pip install "ripwrap[bin]"`.
+    `refresh(rebuild=True)`, and `Hint(kind="install", target="ripwrap[bin]")` is `pip install "ripwrap[bin]"`, or if
+    ripwrap was installed from a clone, `pip install "/path/of/clone[bin]"`.
 
     Attributes:
         option: Name of an option or argument, as the library spells it; empty if there is none.
@@ -73,11 +76,41 @@ class Hint:
     def __str__(self) -> str:
         """Return the hint as Python code."""
         if self.kind == "install":
-            return f'pip install "{self.target}"'
+            return f"pip install {_requirement(self.target)}"
         argument = self.option if self.value is None else f"{self.option}={self.value!r}"
         if self.kind == "call":
             return f"{self.target}({argument})"
         return f"{argument}=" if self.kind == "pass" and self.value is None else argument
+
+
+def _requirement(target: str) -> str:
+    """Return the argument of `pip install` for a requirement; it names ripwrap where pip has found it."""
+    name, bracket, extras = target.partition("[")
+    source = _source() if name == "ripwrap" else ""
+    if source.startswith("git+"):
+        return f'"{target} @ {source}"'
+    option = "-e " if source.startswith("-e ") else ""
+    return f'{option}"{source.removeprefix("-e ") or name}{bracket}{extras}"'
+
+
+@functools.cache
+def _source() -> str:
+    """Return what pip has installed ripwrap from, if it is no package index (PEP 610).
+
+    It is the path of a directory or an archive, after `-e ` if the installation can be edited, or `git+` and a URL.
+    """
+    from importlib import metadata  # late: these take 15 ms and more
+    from urllib.request import url2pathname
+
+    try:
+        found = json.loads(metadata.distribution("ripwrap").read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, OSError, ValueError):
+        return ""
+    url = found.get("url", "")
+    if url.startswith("file://") and os.path.exists(path := url2pathname(url.removeprefix("file://"))):
+        return f"-e {path}" if found.get("dir_info", {}).get("editable") else path
+    version = found.get("vcs_info", {})
+    return f"git+{url}@{version['commit_id']}" if version.get("vcs") == "git" else ""
 
 
 Speller: TypeAlias = Callable[[Hint], str | None]

@@ -18,7 +18,7 @@ from typing import IO, TypeVar
 
 from ripwrap._deflate64 import DEFLATE64, add_to_zipfile, inflated
 from ripwrap.binary.releases import MAX_BINARY_BYTES, parse_folder_name, wrong_release
-from ripwrap.errors import ExtractionFailedError
+from ripwrap.errors import ExtractionFailedError, Hint
 
 Info = TypeVar("Info")
 
@@ -204,7 +204,8 @@ def _read_deflate64(archive: IO[bytes], unzipped: zipfile.ZipFile, info: zipfile
         return
     if not add_to_zipfile():
         raise ExtractionFailedError(
-            f'{name} is compressed with Deflate64, which needs another package: pip install "ripwrap[deflate64]"'
+            f"{name} is compressed with Deflate64, which needs another package: "
+            f"{Hint(kind='install', target='ripwrap[deflate64]')}"
         )
     with unzipped.open(info) as opened:
         while chunk := opened.read(CHUNK_BYTES):

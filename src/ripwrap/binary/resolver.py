@@ -146,7 +146,11 @@ def how_to_install(platform: str = sys.platform) -> str:
     Each way is on a line of its own.
     """
     system = _INSTALL_COMMANDS.get(platform, ("your system's package manager, package ripgrep",))
-    ways = ('pip install "ripwrap[bin]"', *system, f"a release: {BASE_URL.removesuffix('/download')}")
+    ways = (
+        str(Hint(kind="install", target="ripwrap[bin]")),
+        *system,
+        f"a release: {BASE_URL.removesuffix('/download')}",
+    )
     return "\n".join(f"  {way}" for way in ways)
 
 

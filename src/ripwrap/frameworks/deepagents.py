@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import PurePath
 
-from ripwrap.errors import MissingPackageError
+from ripwrap.errors import Hint, HintedText, MissingPackageError
 
 try:
     from deepagents.backends.protocol import (
@@ -35,7 +35,11 @@ try:
     from deepagents.backends.utils import compile_grep_include_glob, normalize_read_bounds
 except ImportError as _error:
     raise MissingPackageError(
-        f"ripwrap.frameworks.deepagents needs deepagents 0.7.32 or later: pip install 'ripwrap[deepagents]' ({_error})",
+        HintedText(
+            "ripwrap.frameworks.deepagents needs deepagents 0.7.32 or later: ",
+            Hint(kind="install", target="ripwrap[deepagents]"),
+            f" ({_error})",
+        ),
         name=_error.name,
     ) from _error
 

@@ -2,13 +2,17 @@
 
 from typing import Any, ClassVar
 
-from ripwrap.errors import MissingPackageError
+from ripwrap.errors import Hint, HintedText, MissingPackageError
 
 try:
     from langchain_core.tools import BaseTool, BaseToolkit, StructuredTool, ToolException
 except ImportError as _error:
     raise MissingPackageError(
-        f"ripwrap.frameworks.langchain needs langchain-core 1.7 or later: pip install 'ripwrap[langchain]' ({_error})",
+        HintedText(
+            "ripwrap.frameworks.langchain needs langchain-core 1.7 or later: ",
+            Hint(kind="install", target="ripwrap[langchain]"),
+            f" ({_error})",
+        ),
         name=_error.name,
     ) from _error
 

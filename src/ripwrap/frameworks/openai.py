@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ripwrap.errors import MissingPackageError
+from ripwrap.errors import Hint, HintedText, MissingPackageError
 
 try:
     from openai.types.chat import (
@@ -16,7 +16,11 @@ try:
     from openai.types.shared_params import FunctionDefinition
 except ImportError as _error:
     raise MissingPackageError(
-        f"ripwrap.frameworks.openai needs openai 3.54 or later: pip install 'ripwrap[openai]' ({_error})",
+        HintedText(
+            "ripwrap.frameworks.openai needs openai 3.54 or later: ",
+            Hint(kind="install", target="ripwrap[openai]"),
+            f" ({_error})",
+        ),
         name=_error.name,
     ) from _error
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from ripwrap.errors import MissingPackageError
+from ripwrap.errors import Hint, HintedText, MissingPackageError
 
 try:
     from pydantic_ai import RunContext, Tool, ToolReturn
@@ -25,8 +25,11 @@ try:
     )
 except ImportError as _error:
     raise MissingPackageError(
-        "ripwrap.frameworks.pydantic_ai needs pydantic-ai-slim 2.68 or later: "
-        f"pip install 'ripwrap[pydantic-ai]' ({_error})",
+        HintedText(
+            "ripwrap.frameworks.pydantic_ai needs pydantic-ai-slim 2.68 or later: ",
+            Hint(kind="install", target="ripwrap[pydantic-ai]"),
+            f" ({_error})",
+        ),
         name=_error.name,
     ) from _error
 

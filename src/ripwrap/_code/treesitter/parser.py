@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ripwrap._code.treesitter.languages import Grammar, find_grammar
 from ripwrap._code.treesitter.outline import SyntaxOutline
+from ripwrap.errors import Hint
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -137,9 +138,10 @@ def _load_language(name: str) -> "Language | None":
     ) as error:
         _LOGGER.warning(
             "could not load the grammar of %s (%s), so files in this language are split into chunks by lines, not by "
-            "definitions; try pip install -U 'ripwrap[syntax]'",
+            "definitions; try %s",
             name,
             error,
+            Hint(kind="install", target="ripwrap[syntax]"),
         )
         return None
     return language

@@ -23,7 +23,7 @@ import anyio.to_thread
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from ripwrap.binary.settings import offline, redact
-from ripwrap.errors import EmbeddingError, EmbedReason
+from ripwrap.errors import EmbeddingError, EmbedReason, Hint
 from ripwrap.index.embeddings.protocol import Destination, Limits
 
 OLLAMA_URL = "http://127.0.0.1:11434"
@@ -152,7 +152,7 @@ class Hosted:
 
     def _translate_setup_error(self, error: Exception) -> EmbeddingError:
         if isinstance(error, ImportError):
-            return self._make_error(f"a package is missing: pip install {_packages(self._provider, error)}")
+            return self._make_error(f"a package is missing: {_install(self._provider, error)}")
         if isinstance(error, ValueError):
             return self._make_error(f"{error}")
         keys = KEYS.get(self._provider)
@@ -260,15 +260,15 @@ def remove_secrets(text: str) -> str:
     return redact(text)
 
 
-def _packages(provider: str, error: ImportError) -> str:
-    """Return the arguments of `pip install` for a provider whose package could not be imported."""
+def _install(provider: str, error: ImportError) -> str:
+    """Return the command that installs what a provider needs whose package could not be imported."""
     if provider in ("google", "google-cloud"):
-        return '"ripwrap[google]"'
-    packages = ["ripwrap[hosted]"]
+        return str(Hint(kind="install", target="ripwrap[google]"))
+    command = str(Hint(kind="install", target="ripwrap[hosted]"))
     extra = re.search(r"pydantic-ai-slim\[[\w-]+\]", str(error))
     if extra is not None and extra[0] != "pydantic-ai-slim[openai]":  # the extra `hosted` already installs this one
-        packages.append(extra[0])
-    return " ".join(f'"{package}"' for package in packages)
+        command += f' "{extra[0]}"'
+    return command
 
 
 def _make_direct_client(limits: Limits) -> Any:

@@ -104,7 +104,8 @@ class HybridSearch:
             EmbeddingError: numpy is missing.
         """
         if find_spec("numpy") is None:
-            message = f'{embedder.name} cannot be used: it needs the package numpy: pip install "ripwrap[vectors]"'
+            install = Hint(kind="install", target="ripwrap[vectors]")
+            message = f"{embedder.name} cannot be used: it needs the package numpy: {install}"
             raise EmbeddingError(message, provider=provider_of(embedder))
         self.embedder = embedder
         self.weight: float | None = weight

@@ -144,7 +144,7 @@ def _check_known(provider: str, name: str) -> None:
         return
     others = ", and all providers of pydantic-ai"
     if find_spec("pydantic_ai") is None:
-        others += ' once it is installed: pip install "ripwrap[hosted]"'
+        others += f" once it is installed: {Hint(kind='install', target='ripwrap[hosted]')}"
     elif _is_known_to_pydantic_ai(provider.removeprefix("gateway/")):
         return
     close = difflib.get_close_matches(provider, known, 1)

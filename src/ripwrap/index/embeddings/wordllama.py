@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ripwrap.errors import EmbeddingError
+from ripwrap.errors import EmbeddingError, Hint
 from ripwrap.index.embeddings.protocol import Destination, Limits
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _WEIGHTS_PATH = "weights/l2_supercat_256.safetensors"
 _TOKENIZER_PATH = "tokenizers/l2_supercat_tokenizer_config.json"
 _LOAD_LOCK = threading.Lock()
-_INSTALL_COMMAND = 'pip install "ripwrap[vectors]"'
+_INSTALL = Hint(kind="install", target="ripwrap[vectors]")
 _REINSTALL_COMMAND = 'pip install --force-reinstall --no-deps "wordllama>=0.4"'
 """Command that replaces the files of an installed package. Without `--force-reinstall`, pip would keep them."""
 
@@ -47,7 +47,7 @@ class WordLlama:
     def __init__(self) -> None:
         missing = [name for name in ("wordllama", "tokenizers", "safetensors", "numpy") if find_spec(name) is None]
         if missing:
-            raise _unusable_error(f"it needs the packages {', '.join(missing)}: {_INSTALL_COMMAND}")
+            raise _unusable_error(f"it needs the packages {', '.join(missing)}: {_INSTALL}")
         self.destination: Destination = Destination(name=self.name)
         self._model: tuple[Any, Any] | None = None
 
