@@ -7,7 +7,6 @@ npm once and stored in the user's cache.
 
 import argparse
 import json
-import logging
 import math
 import os
 import platform
@@ -236,7 +235,6 @@ def main() -> int:
     """Run the benchmark, print the figures, and write the files that the arguments name."""
     parser = _parser()
     arguments = parser.parse_args()
-    logging.getLogger("ripwrap").setLevel(logging.ERROR)  # each long query would log how many words were left out
     try:
         measured = _measure(arguments)
     except UnavailableError as error:

@@ -149,10 +149,13 @@ class WordQuery:
 
     @property
     def remark(self) -> str:
-        """Warning that a part of the query is not searched; empty if all of it is searched."""
+        """Warning that a part of the query is not searched; empty if all of it is searched.
+
+        A long query is not meant to be searched as a whole, so the warning says only if it was cut.
+        """
         if self.cut:
             return f"only the first {MAX_QUERY_CHARS} characters of the query are searched, {self.cut} are left out"
-        if not self.left_out:
+        if self.long is not None or not self.left_out:
             return ""
         several = f"{self.left_out} words and names of the query are"
         return (
