@@ -62,8 +62,8 @@ def _failures() -> tuple[tuple[str, type[SearchError], str], ...]:
             r"^error parsing glob",
             GlobError,
             (
-                "To match a special character of a glob (* ? [ ] { } \\ or a leading !) literally, put a backslash before "
-                "it."
+                "To match a special character of a glob (* ? [ ] { } \\ or a leading !) literally, put a backslash "
+                "before it."
             ),
         ),
         (

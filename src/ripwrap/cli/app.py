@@ -65,7 +65,7 @@ for _number, (_command, _help) in enumerate(
         "agent:agent": "Set up agents to search with ripwrap, or undo that.",
     }.items()
 ):
-    _module, _, _name = _command.partition(":")
+    _module, _colon, _name = _command.partition(":")
     app.command(f"ripwrap.cli.{_module}:{_name.replace('-', '_')}", name=_name, help=_help, sort_key=_number)
 app.command(
     "ripwrap.cli.completion:completion",

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, requires
 
-NEEDED = {
+NEEDED: dict[str, tuple[str, ...]] = {
     "mcp": ("mcp",),
     "watch": ("watch",),
     "code": ("structure",),

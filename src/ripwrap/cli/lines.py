@@ -6,7 +6,7 @@ for each combination of flags.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ripwrap._display.html import Gaps
 from ripwrap._text import raw_bytes, shown, text_of
@@ -60,15 +60,15 @@ class PathPrinter:
     """Printer of paths and counts, with the flags for them."""
 
     def __init__(self, flags: LineFlags = PLAIN, cwd: str = ".") -> None:
-        self.colored = shows_color(flags.color)
+        self.colored: bool = shows_color(flags.color)
         self._flags = flags
-        self.linked = ""
+        self.linked: str = ""
         if flags.hyperlink_format != "none":
             from ripwrap.cli.hyperlinks import link_format, linker  # late: few searches have links
 
             url = link_format(flags.hyperlink_format)
             self.linked = "line" if "{line}" in url else "path" if url else ""
-            self.link = linker(url, cwd)
+            self.link: Callable[[str, int | None, int | None, bytes], bytes] = linker(url, cwd)
 
     def painted(self, path: str) -> bytes:
         """Return the bytes of a path, in color if paths have one."""
