@@ -35,7 +35,6 @@ message with `spell_error()`, which writes each hint in the syntax of the front 
 
 import functools
 import inspect
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -99,7 +98,8 @@ def _source() -> str:
 
     It is the path of a directory or an archive, after `-e ` if the installation can be edited, or `git+` and a URL.
     """
-    from importlib import metadata  # late: these take 15 ms and more
+    import json  # late: these take 15 ms and more
+    from importlib import metadata
     from urllib.request import url2pathname
 
     try:

@@ -9,13 +9,14 @@ import errno
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cache
+from typing import TypeAlias
 
 from ripwrap._ripgrep.host import INSTALL_THERE
 from ripwrap._ripgrep.pattern_errors import find_error_position
 from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import (
     CapabilityError,
+    Clause,
     GlobError,
     Hint,
     HintedText,
@@ -46,127 +47,123 @@ _POSIX_KINDS: dict[int, PathErrorKind] = {
 # ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND, ERROR_ACCESS_DENIED, ERROR_CANT_RESOLVE_FILENAME
 _WINDOWS_KINDS: dict[int, PathErrorKind] = {2: "missing", 3: "missing", 5: "denied", 1921: "loop"}
 
+_Hint: TypeAlias = tuple[str | Hint | Clause, ...]
+"""Parts of a `HintedText`, which is made when rg has failed: it may have to find out how ripwrap was installed."""
+
 _INSTALL_RG = Hint(kind="install", target="ripwrap[bin]")
-_LITERAL = HintedText("Fix the pattern, or pass ", Hint("fixed_strings", True), " to search for it literally.")
+_LITERAL: _Hint = ("Fix the pattern, or pass ", Hint("fixed_strings", True), " to search for it literally.")
 
 _NO_THREAD = r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{"
 _ANY_PANIC = r"^thread '.*' (\(\d+\) )?panicked at "
 
-
 # These regular expressions match from the start of a line. Elsewhere in a line, rg may quote any text of the caller.
-@cache
-def _failures() -> tuple[tuple[str, type[SearchError], str], ...]:
-    """Return the patterns of messages, their errors, and the hints; a hint may have to find out what is installed."""
-    return (
+_FAILURES: tuple[tuple[str, type[SearchError], _Hint], ...] = (
+    (
+        r"^error parsing glob",
+        GlobError,
         (
-            r"^error parsing glob",
-            GlobError,
+            "To match a special character of a glob (* ? [ ] { } \\ or a leading !) literally, ",
+            "put a backslash before it.",
+        ),
+    ),
+    (
+        r"^unrecognized file type",
+        UnknownTypeError,
+        (
+            (Hint(kind="call", target="file_types"), " lists the types that this rg knows. "),
+            ("To select files by a pattern, pass ", Hint("glob"), "."),
+        ),
+    ),
+    (
+        # With `engine="auto"`, rg's report about both engines includes this message. There it is the reason of the
+        # failure only if the pattern has look-around or backreferences.
+        r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available",
+        CapabilityError,
+        ("Search without PCRE2, or use an rg that has it: ", _INSTALL_RG, "."),
+    ),
+    (
+        r"\Aregex could not be compiled with either",
+        PatternError,
+        _LITERAL,
+    ),
+    (
+        r"^error: (look-around|backreferences)",
+        PatternError,
+        (("Pass ", Hint("pcre2", True), "; this needs an rg with PCRE2."),),
+    ),
+    (
+        r"""^the literal '?"?\\n"?'? is not allowed""",
+        PatternError,
+        (("Pass ", Hint("multiline", True), " to let a match span lines."),),
+    ),
+    (
+        r"^the literal .* is not allowed",
+        PatternError,
+        (
             (
-                "To match a special character of a glob (* ? [ ] { } \\ or a leading !) literally, put a backslash "
-                "before it."
+                "With ",
+                Hint("crlf", True),
+                " or ",
+                Hint("null_data", True),
+                ", a pattern cannot contain a line terminator; remove the terminator, or leave that option out.",
             ),
         ),
+    ),
+    (
+        r"^pattern contains .* impossible to match",
+        PatternError,
+        (("Pass ", Hint("text", True), " to search for NUL bytes in binary files."),),
+    ),
+    (
+        r"^[Cc]ompiled regex exceeds",
+        PatternError,
+        ("Pass a smaller pattern", (", or a larger ", Hint("regex_size_limit"), " (in bytes, or as '100M')"), "."),
+    ),
+    (
+        r"^\s*regex parse error|^PCRE2: error compiling",
+        PatternError,
+        _LITERAL,
+    ),
+    (
+        r"^(unrecognized flag|error: Found argument)",
+        CapabilityError,
+        ("Leave that option out, or use an rg that has it: ", _INSTALL_RG, "."),
+    ),
+    (
+        r"^(error parsing flag \S+: )?grep config error: unknown encoding: ",
+        SearchError,
         (
-            r"^unrecognized file type",
-            UnknownTypeError,
-            HintedText(
-                (Hint(kind="call", target="file_types"), " lists the types that this rg knows. "),
-                ("To select files by a pattern, pass ", Hint("glob"), "."),
-            ),
+            Hint("encoding"),
+            " takes the labels of https://encoding.spec.whatwg.org/#concept-encoding-get, 'auto', or 'none'.",
         ),
+    ),
+    (
+        r"^invalid definition \(format is type:glob",
+        SearchError,
         (
-            # With `engine="auto"`, rg's report about both engines includes this message. There it is the reason of the
-            # failure only if the pattern has look-around or backreferences.
-            r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available",
-            CapabilityError,
-            HintedText("Search without PCRE2, or use an rg that has it: ", _INSTALL_RG, "."),
+            Hint("type_add"),
+            " takes NAME:GLOB or NAME:include:NAME,NAME. A name has letters, digits and underscores.",
         ),
+    ),
+    (
+        _NO_THREAD,
+        SearchError,
         (
-            r"\Aregex could not be compiled with either",
-            PatternError,
-            _LITERAL,
+            "The system allows no more threads, perhaps because of a container's limit on processes",
+            ("; pass ", Hint("threads", 1)),
+            ".",
         ),
+    ),
+    (
+        _ANY_PANIC,
+        SearchError,
         (
-            r"^error: (look-around|backreferences)",
-            PatternError,
-            HintedText(("Pass ", Hint("pcre2", True), "; this needs an rg with PCRE2.")),
+            "This is a fault of rg, and the answer would be incomplete. Try another pattern",
+            (", or leave ", Hint("multiline", kind="omit"), " out"),
+            ".",
         ),
-        (
-            r"""^the literal '?"?\\n"?'? is not allowed""",
-            PatternError,
-            HintedText(("Pass ", Hint("multiline", True), " to let a match span lines.")),
-        ),
-        (
-            r"^the literal .* is not allowed",
-            PatternError,
-            HintedText(
-                (
-                    "With ",
-                    Hint("crlf", True),
-                    " or ",
-                    Hint("null_data", True),
-                    ", a pattern cannot contain a line terminator; remove the terminator, or leave that option out.",
-                )
-            ),
-        ),
-        (
-            r"^pattern contains .* impossible to match",
-            PatternError,
-            HintedText(("Pass ", Hint("text", True), " to search for NUL bytes in binary files.")),
-        ),
-        (
-            r"^[Cc]ompiled regex exceeds",
-            PatternError,
-            HintedText(
-                "Pass a smaller pattern", (", or a larger ", Hint("regex_size_limit"), " (in bytes, or as '100M')"), "."
-            ),
-        ),
-        (
-            r"^\s*regex parse error|^PCRE2: error compiling",
-            PatternError,
-            _LITERAL,
-        ),
-        (
-            r"^(unrecognized flag|error: Found argument)",
-            CapabilityError,
-            HintedText("Leave that option out, or use an rg that has it: ", _INSTALL_RG, "."),
-        ),
-        (
-            r"^(error parsing flag \S+: )?grep config error: unknown encoding: ",
-            SearchError,
-            HintedText(
-                Hint("encoding"),
-                " takes the labels of https://encoding.spec.whatwg.org/#concept-encoding-get, 'auto', or 'none'.",
-            ),
-        ),
-        (
-            r"^invalid definition \(format is type:glob",
-            SearchError,
-            HintedText(
-                Hint("type_add"),
-                " takes NAME:GLOB or NAME:include:NAME,NAME. A name has letters, digits and underscores.",
-            ),
-        ),
-        (
-            _NO_THREAD,
-            SearchError,
-            HintedText(
-                "The system allows no more threads, perhaps because of a container's limit on processes",
-                ("; pass ", Hint("threads", 1)),
-                ".",
-            ),
-        ),
-        (
-            _ANY_PANIC,
-            SearchError,
-            HintedText(
-                "This is a fault of rg, and the answer would be incomplete. Try another pattern",
-                (", or leave ", Hint("multiline", kind="omit"), " out"),
-                ".",
-            ),
-        ),
-    )
-
+    ),
+)
 
 _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
 """Two lines of advice in which rg names its flags. They are removed: the hint names the caller's options."""
@@ -279,9 +276,9 @@ def _with_option(text: str) -> str:
 
 
 def _classify(text: str) -> tuple[type[SearchError], str]:
-    for pattern, kind, hint in _failures():
+    for pattern, kind, hint in _FAILURES:
         if re.search(pattern, text, re.MULTILINE):
-            return kind, hint
+            return kind, HintedText(*hint)
     return SearchError, ""
 
 
