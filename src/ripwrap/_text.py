@@ -190,6 +190,11 @@ def show_arguments(record: logging.LogRecord) -> bool:
     return True
 
 
+def to_envelope(raw: bytes) -> dict[str, str]:
+    """Return bytes as rg writes them in JSON: as `text` if they are UTF-8, or else as `bytes` in Base64."""
+    return {"text": raw.decode()} if is_utf8(raw) else {"bytes": base64.b64encode(raw).decode()}
+
+
 def _from_base64(envelope: dict[str, str]) -> bytes:
     try:
         return base64.b64decode(envelope["bytes"], validate=True)
@@ -205,7 +210,7 @@ def _path_from_envelope(envelope: dict[str, str]) -> str:
     return os.fsdecode(_from_base64(envelope))
 
 
-def _to_json(text: str) -> str | dict[str, str]:
+def to_json(text: str) -> str | dict[str, str]:
     """Return the text if JSON can hold it exactly, or else rg's `{"bytes": …}`."""
     if not isinstance(text, LossyText):
         with suppress(UnicodeEncodeError):
@@ -232,7 +237,7 @@ class _TextOrBytes:
             # `is_instance`, because Pydantic's own string schema refuses lone surrogates and copies subclasses.
             core_schema.union_schema([core_schema.is_instance_schema(str), from_envelope], mode="left_to_right"),
             serialization=core_schema.plain_serializer_function_ser_schema(
-                _to_json, return_schema=written, when_used="json"
+                to_json, return_schema=written, when_used="json"
             ),
         )
 

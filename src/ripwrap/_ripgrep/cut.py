@@ -17,6 +17,7 @@ from ripwrap._ripgrep.change import Before, Change
 from ripwrap._ripgrep.framing import MAX_RECORD
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.spans import spans_lines
+from ripwrap._text import to_envelope
 
 _KINDS = {b'{"type":"%b",' % kind: kind.decode() for kind in (b"begin", b"match", b"context", b"end")}
 _COUNTS = ("matches", "matched_lines", "bytes_printed")
@@ -107,7 +108,7 @@ class Cut(Before):
         if end == len(text):
             yield record
             return
-        yield _dump({**message, "data": {**data, "lines": _data(text[:end]), "submatches": submatches}})
+        yield _dump({**message, "data": {**data, "lines": to_envelope(text[:end]), "submatches": submatches}})
         yield from self._context(self._from(data, text, end))
 
     def _context(self, data: dict[str, Any]) -> Iterator[bytes]:
@@ -118,7 +119,7 @@ class Cut(Before):
             self._left -= 1
             found = text.find(self._line_end, at)
             end = len(text) if found < 0 else found + 1
-            known: dict[str, Any] = {**self._from(data, text, at), "lines": _data(text[at:end]), "submatches": []}
+            known: dict[str, Any] = {**self._from(data, text, at), "lines": to_envelope(text[at:end]), "submatches": []}
             yield _dump({"type": "context", "data": known})
             at = end
 
@@ -126,7 +127,7 @@ class Cut(Before):
         """Return the data of a record for its text from a position on."""
         number, offset = data["line_number"], data["absolute_offset"]
         number = None if number is None else number + text.count(self._line_end, 0, at)
-        return {**data, "lines": _data(text[at:]), "line_number": number, "absolute_offset": offset + at}
+        return {**data, "lines": to_envelope(text[at:]), "line_number": number, "absolute_offset": offset + at}
 
     def _end_of_line(self, text: bytes, submatch: dict[str, int]) -> int:
         """Return the end of the last line of a match, after its line terminator."""
@@ -157,14 +158,6 @@ def cuts(query: Query) -> bool:
 def _raw(data: dict[str, str]) -> bytes:
     """Return the bytes of a text in rg's JSON."""
     return data["text"].encode() if "text" in data else base64.b64decode(data["bytes"])
-
-
-def _data(raw: bytes) -> dict[str, str]:
-    """Return bytes as rg writes them in JSON."""
-    try:
-        return {"text": raw.decode()}
-    except UnicodeDecodeError:
-        return {"bytes": base64.b64encode(raw).decode()}
 
 
 def _dump(message: dict[str, Any]) -> bytes:

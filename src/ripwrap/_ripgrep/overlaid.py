@@ -10,7 +10,6 @@
 Because only the output of rg changes, every operation that reads this output supports overlays.
 """
 
-import base64
 import json
 import os
 import re
@@ -35,6 +34,7 @@ from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Output, Query
 from ripwrap._ripgrep.spool import Batch, Spool
 from ripwrap._ripgrep.stderr import without_paths
+from ripwrap._text import to_envelope
 from ripwrap.options import FileOptions
 
 T = TypeVar("T")
@@ -406,8 +406,5 @@ def _json_blocks(
 
 def _spell(path: str) -> bytes:
     """Return the JSON that rg writes for a path."""
-    raw = os.fsencode(path)
-    try:
-        return b'"path":{"text":%b}' % json.dumps(raw.decode(), ensure_ascii=False).encode()
-    except UnicodeDecodeError:
-        return b'"path":{"bytes":"%b"}' % base64.b64encode(raw)
+    spelled = json.dumps(to_envelope(os.fsencode(path)), ensure_ascii=False, separators=(",", ":"))
+    return b'"path":' + spelled.encode()

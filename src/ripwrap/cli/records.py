@@ -1,9 +1,8 @@
 """rg's own JSON records, for programs that read `rg --json`: the inverse of the decoder, from messages to records."""
 
-import base64
 from typing import Any
 
-from ripwrap._text import is_utf8, raw_bytes
+from ripwrap._text import raw_bytes, to_envelope
 from ripwrap.models import Begin, Context, End, Match, Message
 
 
@@ -40,8 +39,4 @@ def record(message: Message) -> dict[str, Any]:
 
 
 def _text(text: str | None) -> dict[str, str] | None:
-    """Return a text as rg writes it: as `text` if it is UTF-8, or else as `bytes` in base64."""
-    if text is None:
-        return None
-    raw = raw_bytes(text)
-    return {"text": raw.decode()} if is_utf8(raw) else {"bytes": base64.b64encode(raw).decode()}
+    return None if text is None else to_envelope(raw_bytes(text))

@@ -27,7 +27,7 @@ from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query, marked, unmarked
 from ripwrap._ripgrep.runner import BlockingRunner
 from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool, check_item, check_items
-from ripwrap._text import raw_bytes
+from ripwrap._text import raw_bytes, to_json
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
 from ripwrap.options import FileOptions
@@ -143,7 +143,7 @@ async def listed(
 
 def _packed(name: str) -> str:
     """Return the further fields of an item as a text without a slash."""
-    fields: Mapping[str, object] = name.fields(_json_text) if isinstance(name, NamedItem) else {}
+    fields: Mapping[str, object] = name.fields(to_json) if isinstance(name, NamedItem) else {}
     return base64.urlsafe_b64encode(json.dumps(fields).encode()).decode()
 
 
@@ -276,7 +276,7 @@ class Renamed(Change):
         self._old_match = _MATCH + self._old
         self._match = _MATCH + self._name
         if isinstance(name, NamedItem):
-            fields = json.dumps(name.fields(_json_text))[1:-1].encode()
+            fields = json.dumps(name.fields(to_json))[1:-1].encode()
             self._match += b"," * bool(fields) + fields
         return record.replace(self._old, b'"path":' + _json_path(self._marked(name, path)), 1)
 
@@ -300,17 +300,8 @@ class Renamed(Change):
 
 def _json_path(name: str) -> bytes:
     """Return the path of an item as rg writes a path in JSON."""
-    value = _json_text(DOT_SLASH + name)
+    value = to_json(DOT_SLASH + name)
     return json.dumps({"text": value} if isinstance(value, str) else value, separators=(",", ":")).encode()
-
-
-def _json_text(text: str) -> str | dict[str, str]:
-    """Return a text for JSON; its bytes in Base64 if they are not UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return {"bytes": base64.b64encode(raw_bytes(text)).decode()}
-    return text
 
 
 def in_items(query: Query, place: ItemPlace) -> Query:
