@@ -1,6 +1,6 @@
 """Command `ripwrap files-matching`: list the files that match several patterns."""
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Unpack
 
 from cyclopts import App, Parameter
@@ -9,7 +9,7 @@ from ripwrap import sync
 from ripwrap.cli.flags import GROUPS, HERE, RunOptions, flags
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.lines import PathPrinter
-from ripwrap.cli.output import print_all, print_json
+from ripwrap.cli.output import print_results
 from ripwrap.cli.places import FILES, PlaceFlags
 from ripwrap.cli.search_options import LineFlags, Null
 from ripwrap.options import SearchOptions
@@ -49,17 +49,7 @@ def run_files_matching(
     paths
         Files and directories to search [default: all]
     """
-
-    def found() -> Iterator[str]:
-        yield from sync.files_matching(
-            all_of=all_of,
-            any_of=any_of,
-            none_of=none_of,
-            cwd=run.cwd,
-            paths=paths,
-            rg=run.rg,
-            **place.options(),
-            **options,
-        )
-
-    return print_all(found(), print_json if run.json else PathPrinter(LineFlags(null=null, color="never")).path)
+    found = partial(
+        sync.files_matching, all_of=all_of, any_of=any_of, none_of=none_of, paths=paths, **place.options(), **options
+    )
+    return print_results(found, PathPrinter(LineFlags(null=null, color="never")).path, run)

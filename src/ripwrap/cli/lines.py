@@ -56,6 +56,11 @@ def on_one_line(text: str) -> bytes:
     return shown(text).encode() if sys.stdout.isatty() else raw_bytes(text)
 
 
+def print_line(text: str) -> None:
+    """Print a text on one line."""
+    write(on_one_line(text) + b"\n")
+
+
 class PathPrinter:
     """Printer of paths and counts, with the flags for them."""
 

@@ -17,7 +17,7 @@ from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
 from ripwrap._text import FsPath, plural, raw_bytes, shown, shown_json, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
 from ripwrap.cli.flags import RunOptions, spell_as_flag
-from ripwrap.cli.lines import on_one_line, write
+from ripwrap.cli.lines import print_line, write
 from ripwrap.cli.snippets import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out
 from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, Message, Summary, TreeEntry
@@ -125,7 +125,7 @@ def print_types(types: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
         write(json.dumps(types).encode() + b"\n")
         return
     for name, globs in types.items():
-        write(on_one_line(f"{name}: {', '.join(globs)}") + b"\n")
+        print_line(f"{name}: {', '.join(globs)}")
 
 
 def print_reason(reason: "Reason") -> None:
@@ -149,13 +149,13 @@ def print_coverage(coverage: "Coverage", *, as_json: bool) -> None:
 
 def print_entry(entry: TreeEntry) -> None:
     """Print an entry of a tree as one line."""
-    write(on_one_line(f"{'    ' * entry.depth}{entry.name}{'/' if entry.is_dir else ''}") + b"\n")
+    print_line(f"{'    ' * entry.depth}{entry.name}{'/' if entry.is_dir else ''}")
 
 
 def print_sections(sections: Sequence[Section]) -> int:
     """Print the outline of a file, and return the exit code."""
     for row in outline_rows(sections):
-        write(on_one_line(row) + b"\n")
+        print_line(row)
     return FOUND if sections else NOTHING
 
 
@@ -214,7 +214,7 @@ def print_fields(model: BaseModel) -> None:
     for name, value in model:
         for one in _split_models(value):
             if one not in (None, (), ""):
-                write(on_one_line(f"{name.replace('_', ' ')}: {_format_value(one)}") + b"\n")
+                print_line(f"{name.replace('_', ' ')}: {_format_value(one)}")
 
 
 def _split_models(value: object) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ from ripwrap._text import shown
 from ripwrap.cli.errors import FOUND
 from ripwrap.cli.flags import Cwd, Json, RgPath, check_limit
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
-from ripwrap.cli.lines import on_one_line, write
+from ripwrap.cli.lines import print_line
 from ripwrap.cli.output import print_json
 from ripwrap.errors import HintedText
 
@@ -63,7 +63,7 @@ def run_read(
             print_json(found)
         else:
             for row in workspace.text(found).split("\n"):
-                write(on_one_line(row) + b"\n")
+                print_line(row)
     return FOUND
 
 
@@ -113,5 +113,5 @@ def run_expand(
         print_json(found)
     else:
         for row in str(found).split("\n"):
-            write(on_one_line(row) + b"\n")
+            print_line(row)
     return FOUND
