@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap import sync
+from ripwrap.binary import RgBinary
 from ripwrap.workspace import other_spellings
 from ripwrap.workspace.other_spellings import other_pattern
+from support import fake_rg
 
 Plant = Callable[..., Path]
 FOUND = re.compile(r'pattern="(?P<pattern>.+)" has (?P<much>.+)\.')
@@ -78,10 +80,18 @@ def test_zero_answer_names_a_pattern_that_has_matches(plant: Plant, output_mode:
     assert not FOUND.search(tools.grep_content("setUserName"))
 
 
-def test_further_search_ends_in_its_time(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    tools = sync.Workspace(plant({"a.py": "get_user_name\n"}))
-    monkeypatch.setattr(other_spellings, "SECONDS", 0)
-    assert not FOUND.search(tools.grep_content("getUserName"))
+@pytest.mark.posix
+@pytest.mark.timeout(20)
+def test_further_search_ends_in_its_time(
+    plant: Plant, rg: RgBinary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search without a limit of its own would wait for the 300 seconds of the workspace."""
+    hangs = f"if any('user[-_]' in one for one in sys.argv): mute()\nsys.exit(real({rg.path!r}))"
+    slow = fake_rg.write(tmp_path / "rg", hangs)
+    tools = sync.Workspace(plant({"a.py": "get_user_name\n"}), rg=slow, timeout=300)
+    monkeypatch.setattr(other_spellings, "SECONDS", 0.1)
+    text = tools.grep_content("getUserName")
+    assert text.startswith("No matches found.") and not FOUND.search(text)
 
 
 def test_zero_answer_names_the_pattern_without_escapes_of_grep(plant: Plant) -> None:
