@@ -169,8 +169,10 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
             (max(name_share(name, query.title, of_word), symbols.get(name, 0.0)) for name in names), default=0.0
         )
         worth = of_words(unit.stems, unit.chars) + _NAME_SHARE * named
-        first, best = unit.passages[0], max(unit.passages, key=of_passage)
-        shown = best if of_passage(best) > _INNER_FACTOR * (of_passage(first) + named) else first
+        first = shown = unit.passages[0]
+        if len(unit.passages) > 1:
+            best, value_of_best = max(((one, of_passage(one)) for one in unit.passages), key=lambda pair: pair[1])
+            shown = best if value_of_best > _INNER_FACTOR * (of_passage(first) + named) else first
         defines = bisect_left(defining, first.chunk.start_line - 1) < bisect_left(defining, first.chunk.end_line)
         if worth or defines:
             chunk = _with_inner(units, place) if shown is first else shown.chunk

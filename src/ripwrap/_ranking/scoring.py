@@ -208,6 +208,7 @@ class _ScoredFile:
         score: Sum of all parts of the score that have been computed so far.
         defined: Map from a chunk to the symbol of the query that the chunk defines.
         defines: True if a chunk defines a symbol of the query.
+        symbols: Symbols of a long query that the chunks define.
         named: True if the file has the same name as a symbol that it defines.
         words: Words of the query in the path of the file.
         title: Words of the title of the query in the path of the file.
@@ -225,6 +226,7 @@ class _ScoredFile:
     score: float = 0.0
     defined: dict[ChunkCandidate, str] = field(default_factory=dict[ChunkCandidate, str])
     defines: bool = False
+    symbols: set[str] = field(default_factory=set[str])
     named: bool = False
     asked: float = 0.0
     kinds: tuple[str, ...] = ()
@@ -275,7 +277,7 @@ def rank_candidates(
     _add_paths(files, query, worths)
     _add_scaled(files, [_top_bm25(file) for file in files], words_weight)
     if query.long is not None:
-        _add_rare_definitions(files, query.symbols, query.long.symbols)
+        _add_rare_definitions(files, query.long.symbols)
     _add_names(files, title)
     similar = _similarities(files) if vector_weight else {}
     for file in files:
@@ -388,23 +390,21 @@ def _group(query: WordQuery, pool: Sequence[ChunkCandidate]) -> list[_ScoredFile
 def _add_definitions(file: _ScoredFile, query: WordQuery) -> None:
     for symbol in query.symbols:
         for chunk in file.chunks:
-            if chunk not in file.defined and chunk.content.defines(symbol):
-                file.defined[chunk] = symbol
-                file.named = file.named or joined_stem(file.path) == re.sub(r"[\W_]", "", symbol).lower()
+            if (query.long or chunk not in file.defined) and chunk.content.defines(symbol):
+                file.symbols.add(symbol)
+                if chunk not in file.defined:
+                    file.defined[chunk] = symbol
+                    file.named = file.named or joined_stem(file.path) == re.sub(r"[\W_]", "", symbol).lower()
     file.defines = bool(file.defined)
     if file.defines and query.long is None:
         file.score += (DEFINES_ASKED if _asks_for_definition(query) else DEFINES) + DEFINES_NAMED * file.named
 
 
-def _add_rare_definitions(files: Sequence[_ScoredFile], symbols: Collection[str], weights: Mapping[str, float]) -> None:
+def _add_rare_definitions(files: Sequence[_ScoredFile], weights: Mapping[str, float]) -> None:
     """Add the definitions of the symbols of a long query to the scores; the first symbol of a file counts most."""
-    defined = {
-        file.path: {name for name in symbols if any(chunk.content.defines(name) for chunk in file.chunks)}
-        for file in files
-    }
-    number = Counter(name for names in defined.values() for name in names)
+    number = Counter(name for file in files for name in file.symbols)
     for file in files:
-        values = sorted((weights.get(name, 0.5) / number[name] for name in defined[file.path]), reverse=True)
+        values = sorted((weights[name] / number[name] for name in file.symbols), reverse=True)
         worth = sum(value / (1 + 2 * place) for place, value in enumerate(values))
         file.score += LONG_DEFINES * min(_MAX_LONG_DEFINES, worth)
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ripwrap._ranking.definitions import DEFINITION_PREFIX
 from ripwrap._ranking.names import NAMED, names_in
@@ -97,13 +97,15 @@ def choose_files(
         first = most * (defining or (path in named and query.long is None))
         return (score + first) * path_weight(path, query, defining=defining)
 
+    scores = {path: score(path) for path in sizes}
+
     def key(path: str) -> tuple[float, float, str]:
         weight = named.get(path, 0.0)
-        return -weight if weight >= NAMED else 0.0, -score(path), path
+        return -weight if weight >= NAMED else 0.0, -scores[path], path
 
     order = sorted(sizes, key=key)
-    if order and query.long is not None:
-        order = _with_best_paths(query, order, files, score, files_worths(query, having, total), limit)
+    if query.long is not None:
+        order = _with_best_paths(query, order, files, scores, files_worths(query, having, total), limit)
     chosen: list[str] = []
     seen: set[tuple[int, frozenset[tuple[str, int]]]] = set()
     for path in order:
@@ -121,7 +123,7 @@ def _with_best_paths(
     query: WordQuery,
     order: Sequence[str],
     files: Mapping[str, Mapping[str, int]],
-    score: Callable[[str], float],
+    scores: Mapping[str, float],
     worths: Mapping[str, float],
     limit: int,
 ) -> list[str]:
@@ -134,16 +136,16 @@ def _with_best_paths(
         query: Query.
         order: Paths, the best first.
         files: Map from each path to the number of matches of each stem in the file.
-        score: Function that returns the score of a file by its content.
+        scores: Score of each file by its content.
         worths: Weight of each word of the query.
         limit: Number of files that will be chosen.
     """
     number = int(limit * _BY_CONTENT)
     first, rest = order[:number], order[number : _COMPARED * limit]
     rest = [*rest, *(path for path in order[_COMPARED * limit :] if NAME_TERM in files[path])]
-    highest = max(map(score, first), default=0.0) or 1.0
+    highest = max((scores[path] for path in first), default=0.0) or 1.0
     by_path = score_paths(query, {path: DEFINITION_TERM in files[path] for path in (*first, *rest)}, worths)
-    return [*first, *sorted(rest, key=lambda path: (-score(path) / highest - by_path[path], path))]
+    return [*first, *sorted(rest, key=lambda path: (-scores[path] / highest - by_path[path], path))]
 
 
 def files_worths(query: WordQuery, having: Mapping[str, int], total: int) -> dict[str, float]:

@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from string import ascii_letters, digits
 
@@ -132,20 +132,10 @@ class WordQuery:
         """Words of the title of a long query; all words of a short one."""
         return self.words if self.long is None else self.long.title
 
-    @property
-    def spare(self) -> tuple[str, ...]:
-        """Words to choose from when it is known how rare they are; see `with_words()`."""
-        return self.words if self.long is None else self.long.spare
-
     def weighted(self, worths: Mapping[str, float]) -> dict[str, float]:
         """Multiply the weight of each word by its weight in a long query."""
         weights: Mapping[str, float] = {} if self.long is None else self.long.weights
         return {word: worth * weights.get(word, 1.0) for word, worth in worths.items()}
-
-    def with_words(self, words: Iterable[str]) -> "WordQuery":
-        """Return the query with other words, which must be words of `LongQuery.spare`."""
-        order = {word: place for place, word in enumerate(self.long.weights if self.long else ())}
-        return replace(self, words=tuple(sorted(words, key=order.__getitem__)))
 
     @property
     def remark(self) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from ripwrap._ranking.fts import best_rows, log_remark
 from ripwrap._ranking.names import names_in
 from ripwrap._ranking.passages import show_passages
 from ripwrap._ranking.scoring import POOL_SIZE, ChunkCandidate, RankedCandidate, rank_candidates, word_worths
-from ripwrap._ranking.word_query import MAX_QUERY_WORDS, WordQuery
+from ripwrap._ranking.word_query import MAX_QUERY_WORDS, LongQuery, WordQuery
 from ripwrap.index.file_state import ChunkSpan, IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import DamageError, check, decode_text, select_in
@@ -118,7 +118,7 @@ def search(
     elif vectors is not None:
         unavailable = vectors.unavailable or "no chunk has an embedding"
     if query.long is not None:
-        query = _with_rarest(query, postings)
+        query = _with_rarest(query, query.long, postings)
     match = postings.match(query.weighted(dict.fromkeys(query.words, 1.0)))
     defined = _find_definitions(database, query.symbols)
     named = _find_named(database, number, query)
@@ -143,12 +143,12 @@ def search(
     return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
 
 
-def _with_rarest(query: WordQuery, postings: PostingsReader) -> WordQuery:
+def _with_rarest(query: WordQuery, long: LongQuery, postings: PostingsReader) -> WordQuery:
     """Keep the words of a long query that tell most: those with the highest products of weight and rarity."""
-    having = {word: number for word in query.spare if (number := postings.frequency(word))}
+    having = {word: number for word in long.spare if (number := postings.frequency(word))}
     worths = query.weighted(word_worths(having, having, postings.count))
-    best = sorted(worths, key=lambda word: -worths[word])[:MAX_QUERY_WORDS]
-    return query.with_words(best) if best else query
+    best = {*sorted(worths, key=lambda word: -worths[word])[:MAX_QUERY_WORDS]}
+    return replace(query, words=tuple(word for word in long.weights if word in best)) if best else query
 
 
 def _word_pool(
