@@ -207,6 +207,29 @@ def test_very_long_queries_are_cut_and_answered(text: str) -> None:
     assert query.remark.startswith(f"only the first {MAX_QUERY_CHARS} characters of the query are searched, ")
 
 
+def test_words_behind_the_limit_are_not_read() -> None:
+    query = parse_query("Wrong order\n" + "word\n" * (MAX_QUERY_CHARS // 5) + "behind getBehind() a/behind.py")
+    assert query.long is not None
+    assert "behind" not in query.long.weights
+    assert not query.symbols and not query.long.mentions
+
+
+def test_number_of_mentions_and_length_of_names_are_bounded() -> None:
+    """Each mention is compared with each path, and each name with each definition."""
+    paths = "\n".join(f"src/part{number}.py" for number in range(200))
+    query = parse_query(f"Wrong order in src/last.py\n\n{paths}\n\nget_{'x' * 300}() and get_it()")
+    assert query.long is not None
+    assert len(query.long.mentions) == 24
+    assert query.long.mentions[0][0] == "src/last.py"  # the title counts most
+    assert query.symbols == ("get_it",)
+
+
+def test_comment_of_a_template_without_an_end_hides_the_rest() -> None:
+    query = parse_query(issue("<!-- secret") + "word " * 20)
+    assert query.long is not None and "order" in query.long.weights
+    assert not {"secret", "word"} & query.long.weights.keys()
+
+
 def test_long_queries_without_telling_words_search_what_they_have() -> None:
     assert set(parse_query("where is the\n" * 40).words) == {"where", "is", "the"}
     assert parse_query("Steps to reproduce\n" * 20).title == ("steps", "reproduce")

@@ -1,6 +1,6 @@
 """Tests for passages: the definitions of a file that answer a query, in place of windows of 800 characters."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -144,6 +144,46 @@ def test_a_class_and_its_first_method_are_one_result() -> None:
     query = parse_query("carts send")
     (found, *_) = show_passages(query, dict.fromkeys(query.words, 1.0), ranked, lambda _: PYTHON, None)
     assert found.candidate.content.text() == "class Carts:\n    def send(self):\n        return 1\n\n\n"
+
+
+HEAD = "class Basket:\n    size = 1\n\n"
+
+
+def methods(number: int, lines: int) -> list[str]:
+    """Return methods of some lines each."""
+    body = "".join(f"        basket_{line}()\n" for line in range(lines))
+    return [f"    def part_{one}(self):\n{body}" for one in range(number)]
+
+
+def file_of(inner: Sequence[str]) -> str:
+    """Return a file with a class of methods, behind a function that makes the file long."""
+    return "".join(("def filler():\n", "    pass  # filler\n" * 60, "\n\n", HEAD, *inner))
+
+
+@pytest.mark.parametrize(("number", "lines"), [(2, 3), (20, 3), (3, 30)])
+def test_class_is_shown_with_the_methods_that_fit(number: int, lines: int) -> None:
+    inner = methods(number, lines)
+    fitting = [HEAD + "".join(inner[:count]) for count in range(number + 1)]
+    assert shown("basket", file_of(inner))[0] == [one for one in fitting if len(one) <= MAX_CHUNK_CHARS][-1]
+
+
+def results(query: str, text: str) -> list[str | None]:
+    ranked = [RankedCandidate(candidate("a.py", "import os\n"), 3.0)]
+    parsed = parse_query(query)
+    found = show_passages(parsed, dict.fromkeys(parsed.words, 1.0), ranked, lambda _: text, None)
+    return [one.candidate.content.text() for one in found]
+
+
+def test_method_inside_of_the_shown_class_is_no_second_result() -> None:
+    inner = methods(2, 3)
+    assert shown("basket", file_of(inner))[1] in inner
+    assert results("basket", file_of(inner)) == [HEAD + "".join(inner)]
+
+
+def test_neighbours_that_are_long_together_are_two_results() -> None:
+    inner = methods(2, 30)
+    assert len("".join(inner)) > MAX_CHUNK_CHARS
+    assert sorted(map(str, results("part", file_of(inner)))) == inner
 
 
 @pytest.mark.parametrize("text", ["x\n", "", "x = 1\n" * (MAX_TEXT_CHARS // 6 + 1), None])

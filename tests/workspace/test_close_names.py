@@ -131,6 +131,43 @@ def test_denied_hidden_and_ignored_files_are_not_proposed(plant: Plant, fuzzy: N
     assert question(".old/user_controller.py") in seen
 
 
+@pytest.mark.posix
+def test_files_behind_a_link_out_of_the_workspace_are_not_proposed(plant: Plant) -> None:
+    root = plant({"in/users.py": "", "out/main.py": ""})
+    (root / "in" / "link").symlink_to(root / "out")
+    tools = sync.Workspace(root / "in", follow=True)
+    assert question("users.py") in tools.find_files("userss.py")
+    assert "id you mean" not in tools.find_files("mian.py") + tools.read_file("mian.py")
+
+
+def test_a_name_close_in_the_same_directory_is_proposed_once(plant: Plant) -> None:
+    answer = sync.Workspace(plant(FILES)).read_file("src/mian.py")
+    assert answer.lower().count("did you mean") == 1 and native("src/main.py") in answer
+
+
+def test_ages_are_read_of_the_closest_files_only(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def noted(cwd: str, paths: Sequence[str]) -> list[str]:
+        read.extend(paths)
+        return by_age(cwd, paths)
+
+    by_age = close_names.by_age
+    monkeypatch.setattr(close_names, "_MAX_SORTED", 3)
+    monkeypatch.setattr(close_names, "by_age", noted)
+    tools = sync.Workspace(plant({f"{number}/cart_item.py": "" for number in range(20)}))
+    assert "Did you mean" in tools.find_files("cart_itme.py")
+    assert len(read) == 3
+
+
+@pytest.mark.anyio
+async def test_without_time_nothing_runs() -> None:
+    nothing: Any = None  # any use of the runner or the scope would fail
+    assert await close_names.ask_close_names(nothing, nothing, "mian.py", 0) == ""
+    with pytest.raises(AttributeError):
+        await close_names.ask_close_names(nothing, nothing, "mian.py", 1)
+
+
 @pytest.mark.extra
 @pytest.mark.posix
 def test_hostile_names_are_escaped(plant: Plant, fuzzy: None) -> None:
