@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ripwrap.cli.bars import DownloadBar
-from support.cli import RIPWRAP
+from support.cli import RIPWRAP, read_terminal
 
 Plant = Callable[..., Path]
 CLEAR = "\x1b[2K"
@@ -61,11 +61,7 @@ def test_ctrl_c_removes_the_bar_and_leaves_one_line(plant: Plant, tmp_path: Path
         while b"files" not in written:
             written += os.read(leader, 65536)
         os.killpg(program.pid, signal.SIGINT)
-        try:
-            while chunk := os.read(leader, 65536):
-                written += chunk
-        except OSError:  # Linux raises EIO once the other side is closed
-            pass
+        written += read_terminal(leader)
         program.communicate(timeout=30)
     os.close(leader)
     assert program.returncode == 130
@@ -90,7 +86,7 @@ def test_cut_download_leaves_one_line_and_a_finished_one_its_bar(monkeypatch: py
             bar(100, 100)
             if interrupted:
                 raise KeyboardInterrupt
-        shown = lines_on_screen(os.read(leader, 65536).decode())
+        shown = lines_on_screen(read_terminal(leader).decode())
         os.close(leader)
         if interrupted:
             assert shown == ["ripwrap: interrupted"]

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from ripwrap.index import RefreshResult
-from support.cli import RIPWRAP, output
+from support.cli import RIPWRAP, output, read_terminal
 from support.waiting import until_blocking
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ def test_program_on_a_terminal_prints_headings_and_colors(plant: Plant, monkeypa
         check=False,
     )
     os.close(follower)
-    printed = os.read(leader, 65536)  # the output is short, so the terminal has buffered it
+    printed = read_terminal(leader)  # the output is short, so the terminal has buffered it
     os.close(leader)
     assert done.returncode == 0
     assert printed == b"\x1b[35ma.py\x1b[0m\r\n\x1b[32m1\x1b[0m:\x1b[1;31mneedle\x1b[0m\r\n"

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def on_terminal(*arguments: str, cwd: Path, environment: Mapping[str, str] | Non
 
     leader, follower = pty.openpty()
     with ThreadPoolExecutor(1) as reader:
-        sent = reader.submit(lambda: b"".join(_read(leader)))
+        sent = reader.submit(read_terminal, leader)
         try:
             with open(follower, "w", encoding="utf-8") as terminal, patch.dict(os.environ):
                 os.environ.pop("NO_COLOR", None)
@@ -58,16 +58,16 @@ def on_terminal(*arguments: str, cwd: Path, environment: Mapping[str, str] | Non
     return shown
 
 
-def _read(leader: int) -> Iterator[bytes]:
-    """Yield the bytes that a program writes to a pseudo-terminal, until it is closed."""
-    while True:
-        try:
-            chunk = os.read(leader, 65536)
-        except OSError:  # Linux raises EIO once the other side is closed
-            return
-        if not chunk:
-            return
-        yield chunk
+def read_terminal(leader: int) -> bytes:
+    """Return the bytes that a program writes to a pseudo-terminal, until it is closed.
+
+    Linux hands them over in the background, so a single read may return the first of them only.
+    """
+    written = b""
+    with suppress(OSError):  # Linux raises EIO once the other side is closed
+        while chunk := os.read(leader, 65536):
+            written += chunk
+    return written
 
 
 @contextmanager
