@@ -76,6 +76,12 @@ def test_every_public_name_has_a_docstring() -> None:
 BUILDS = {"email", "importlib.metadata", "pydantic.plugin._loader"}
 """Modules that pydantic imports when it makes its first validator."""
 HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdirs", "trio", "asyncio", "sqlite3"}
+PLAIN_COMMAND = {
+    *HEAVY,
+    *("attr", "pydantic.plugin._loader", "importlib.metadata", "email"),
+    *("ripwrap.workspace", "ripwrap.index", "ripwrap.results", "ripwrap._operations.grep", "ripwrap.places.items"),
+}
+"""What a command line that is run without cyclopts does not import."""
 
 
 @pytest.mark.slow
@@ -105,6 +111,9 @@ HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdi
             },
         ),
         ("from ripwrap.cli import run; run(['--help'])", {"pydantic", "anyio", "ripwrap.cli.search", "ripwrap.models"}),
+        ("from ripwrap.cli import run; run(['search', '-c', 'needle', 'pyproject.toml'])", PLAIN_COMMAND),
+        ("from ripwrap.cli import run; run(['--json', 'needle', 'pyproject.toml'])", PLAIN_COMMAND),
+        ("from ripwrap.cli import run; run(['files', '--limit=1'])", PLAIN_COMMAND),
         ("from ripwrap.cli import search", {"pydantic", "anyio", "rich", "ripwrap.models"}),
         (
             "import ripwrap.workspace",

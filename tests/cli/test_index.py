@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ripwrap.cli.app import run
+from ripwrap.cli import run
 from ripwrap.index.storage.files import NAME
 
 pytestmark = pytest.mark.slow  # about SQLite and files rather than Python

@@ -22,7 +22,7 @@ agent: App = App(
     name="agent",
     help="Set up agents to search with ripwrap, or undo that.",
     usage="ripwrap agent COMMAND [OPTIONS] [ARGUMENTS]",
-    group_parameters=OTHER,
+    group_parameters=OTHER.of_cyclopts,
     help_epilogue=epilogue(
         "ripwrap agent install claude --dry-run",
         "ripwrap agent list",

@@ -11,13 +11,17 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
-from typing import Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, TypeAlias, get_args, get_type_hints
 
-from cyclopts import UNSET, App, Parameter, Token, UnknownOptionError
-from cyclopts.utils import is_option_like
-
+from ripwrap.cli.declarations import parameter_of
 from ripwrap.cli.flags import STDIN, flag_name
 from ripwrap.options import SearchOptions, flag_of, suggest
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+Word: TypeAlias = tuple[str, list[str]]
+"""Name of an option, or an empty name, and its tokens: a flag, a flag and its value, or another word."""
 
 _OVERRIDES = (
     {"ignore_case", "smart_case", "case_sensitive"},
@@ -39,30 +43,35 @@ _OVERRIDES = (
 _AS_COMMANDS = {"--files": "files", "--type-list": "types"}
 """Flags of rg that are commands of ripwrap."""
 
-_END = "--"
+END = "--"
 
 
-def rewrite(arguments: Sequence[str], app: App) -> list[str]:
+def rewrite(arguments: Sequence[str], app: "App") -> list[str]:
     """Return the arguments in the form that cyclopts parses; `app` has the commands.
 
     Raises:
         UnknownOptionError: A word that begins with a dash is neither a flag nor the value of a flag.
     """
-    given = _named(list(arguments), app)
+    given = named(arguments, list(app))
     if len(given) < 2:  # a command, `--help`, or nothing
         return given
-    words = list(_split(given))
-    end = next((number for number, (_, tokens) in enumerate(words) if tokens == [_END]), len(words))
-    before, after = words[:end], [token for _, tokens in words[end:] for token in tokens]
-    plain = [token for _, tokens in _as_command(before) for token in tokens]
+    words, after = arranged(given)
+    plain = [token for _, tokens in words for token in tokens]
     _check_dashes(app, plain)
     stdin = [] if after else [one for one in plain if one == STDIN]
     if stdin:  # cyclopts takes `-` for an option
-        return [*(one for one in plain if one != STDIN), _END, *stdin]
+        return [*(one for one in plain if one != STDIN), END, *stdin]
     return [*plain, *after]
 
 
-def _named(arguments: list[str], app: App) -> list[str]:
+def arranged(given: Sequence[str]) -> tuple[list[Word], list[str]]:
+    """Return the words of a command line before `--`, without overridden flags, and the other words, with `--`."""
+    words = list(_split(given))
+    end = next((number for number, (_, tokens) in enumerate(words) if tokens == [END]), len(words))
+    return _as_command(words[:end]), [token for _, tokens in words[end:] for token in tokens]
+
+
+def named(arguments: Sequence[str], commands: Sequence[str]) -> list[str]:
     """Return the arguments with a command before them, unless they name one.
 
     A word like a command, such as `serach`, is a pattern only if the next arguments are paths that exist.
@@ -72,19 +81,18 @@ def _named(arguments: list[str], app: App) -> list[str]:
     first, *rest = arguments
     if first == "help":
         return [*rest, "--help"]
-    commands = list(app)
     if first in commands:
-        return arguments
+        return [*arguments]
     if not first.startswith("-") and suggest(first, commands):
         plain = (tokens[0] for option, tokens in _split(rest) if not option)
         if any(not one.startswith("-") and not os.path.exists(one) for one in plain):
-            return arguments  # cyclopts suggests the command
+            return [*arguments]  # cyclopts suggests the command
     return ["search", *arguments]
 
 
-def _as_command(words: Sequence[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
+def _as_command(words: Sequence[Word]) -> list[Word]:
     """Return the words of a command line without overridden flags; `--files` and `--type-list` change the command."""
-    kept: list[tuple[str, list[str]]] = []
+    kept: list[Word] = []
     later: set[str] = set()
     for option, tokens in reversed(words):
         if not any(option in group and later & (group - {option}) for group in _OVERRIDES):
@@ -98,7 +106,7 @@ def _as_command(words: Sequence[tuple[str, list[str]]]) -> list[tuple[str, list[
     return kept
 
 
-def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+def _split(arguments: Sequence[str]) -> Iterator[Word]:
     """Yield the name of each option with its tokens (flag and value). Combined letters such as `-in` are split.
 
     A token that is not a flag of `_names()`, such as a path, is yielded with an empty name. What follows `--` is not
@@ -115,7 +123,7 @@ def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
         value = list(islice(rest, int(takes_value and left == name)))
         # Joined to its flag, a value that begins with a dash is no flag.
         yield option, [f"{flag_name(option)}={value[0]}"] if value and value[0].startswith("-") else [left, *value]
-        if token == _END:
+        if token == END:
             yield from (("", [one]) for one in rest)
 
 
@@ -132,24 +140,21 @@ def _names() -> dict[str, tuple[str, bool]]:
         names |= {one: named for one in (flag_name(key), f"-{letter}") if one != "-"}
     for shared in (PatternFlags, ModeFlags, LineFlags, NearOptions, PlaceFlags, HistoryFlags, ManyRoots, SearchRun):
         for key, hint in get_type_hints(shared, include_extras=True).items():
-            parameter = _parameter_of(hint)
             takes_value = bool not in (hint.__origin__, *get_args(hint.__origin__))
-            spelled = (*(parameter.name or (flag_name(key),)), *(parameter.alias or ()), *(parameter.negative or ()))
-            names |= dict.fromkeys(spelled, (key, takes_value))
+            if parameter := parameter_of(hint):
+                names |= dict.fromkeys((*parameter.names(key), *parameter.negatives()), (key, takes_value))
     return names
 
 
-def _parameter_of(hint: Any) -> Parameter:
-    return next(mark for mark in hint.__metadata__ if isinstance(mark, Parameter))
-
-
-def _check_dashes(app: App, arguments: Sequence[str]) -> None:
+def _check_dashes(app: "App", arguments: Sequence[str]) -> None:
     """Raise `UnknownOptionError` for a word such as `-5`, which cyclopts would take for an argument.
 
     The arguments of the command are assembled only if there is such a word, because that takes 50 ms.
     """
     if not any(_is_number(one) for one in arguments):
         return
+    from cyclopts import UNSET, Token, UnknownOptionError  # late: few command lines have such a word
+
     chain, apps, rest = app.parse_commands(arguments)
     known = apps[-1].assemble_argument_collection()
     words = iter(rest)
@@ -171,4 +176,8 @@ def _check_dashes(app: App, arguments: Sequence[str]) -> None:
 
 
 def _is_number(word: str) -> bool:
-    return word.startswith("-") and word != STDIN and not is_option_like(word)
+    if not word.startswith("-") or word == STDIN:
+        return False
+    from cyclopts.utils import is_option_like
+
+    return not is_option_like(word)

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Annotated, Unpack
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from ripwrap import sync
+from ripwrap.cli.declarations import Parameter
 from ripwrap.cli.errors import FAILED, complain
 from ripwrap.cli.flags import GROUPS, HERE, Limit, RunOptions, flags
 from ripwrap.cli.help import epilogue

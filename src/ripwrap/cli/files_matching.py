@@ -3,9 +3,10 @@
 from functools import partial
 from typing import Annotated, Unpack
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from ripwrap import sync
+from ripwrap.cli.declarations import Parameter
 from ripwrap.cli.flags import GROUPS, HERE, RunOptions, flags
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.lines import PathPrinter

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, cast, get_type_hints
 
-from cyclopts import Group, Parameter
 from typing_extensions import TypedDict
 
+from ripwrap.cli.declarations import Group, Parameter
 from ripwrap.errors import Hint, spell_error
 from ripwrap.options import FileOptions, OptionGroup, Paths, Size, Strings, flag_of
 

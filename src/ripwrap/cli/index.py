@@ -11,12 +11,13 @@ from json import loads
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, cast
 
 import anyio
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from ripwrap import sync
 from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import plural, shown
 from ripwrap.cli.bars import IndexBar
+from ripwrap.cli.declarations import Parameter
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import (
     OTHER,
@@ -50,7 +51,7 @@ index: App = App(
     name="index",
     help="Keep an index of a directory, and search with it.",
     usage="ripwrap index COMMAND [OPTIONS] [ARGUMENTS]",
-    group_parameters=OTHER,
+    group_parameters=OTHER.of_cyclopts,
     help_epilogue=epilogue(
         "ripwrap index build", "ripwrap index search 'how are cookies stored'", "ripwrap index grep 'class \\w+Jar'"
     ),

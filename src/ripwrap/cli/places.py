@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from cyclopts import Group, Parameter
-
 from ripwrap._text import plural
+from ripwrap.cli.declarations import Group, Parameter
 from ripwrap.cli.flags import STDIN, parse_host
 from ripwrap.errors import Hint, combination_error
 from ripwrap.options import FileOptions, SearchOptions

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal, Unpack
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from ripwrap import sync
 from ripwrap._display.console import colored_diff
 from ripwrap._edits.planning import MAX_BYTES
 from ripwrap._text import plural
+from ripwrap.cli.declarations import Parameter
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import HERE, NOT_FOR_REPLACE, OTHER, Color, Cwd, Json, RunOptions, When, flags
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue

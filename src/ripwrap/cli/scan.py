@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated, Unpack
 
-from cyclopts import App, Group, Parameter
+from cyclopts import App
 
 from ripwrap import sync
 from ripwrap._scan.gitleaks import load_rules
@@ -14,6 +14,7 @@ from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan import REFUSED
 from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap._text import raw_bytes, shown, text_of
+from ripwrap.cli.declarations import Group, Parameter
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING
 from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags
 from ripwrap.cli.help import epilogue

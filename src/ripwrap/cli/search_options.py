@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Group, Parameter
-
 from ripwrap._text import shown
+from ripwrap.cli.declarations import Group, Parameter
 from ripwrap.cli.flags import GROUPS, RIPWRAP, STDIN, RunOptions, When, check_limit, output_flag
 from ripwrap.options import SearchOptions
 
