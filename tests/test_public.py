@@ -78,7 +78,7 @@ BUILDS = {"email", "importlib.metadata", "pydantic.plugin._loader"}
 HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdirs", "trio", "asyncio", "sqlite3"}
 PLAIN_COMMAND = {
     *HEAVY,
-    *("attr", "pydantic.plugin._loader", "importlib.metadata", "email"),
+    "attr",
     *("ripwrap.workspace", "ripwrap.index", "ripwrap.results", "ripwrap._operations.grep", "ripwrap.places.items"),
 }
 """What a command line that is run without cyclopts does not import."""

@@ -7,11 +7,11 @@ from typing import Any, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 import ripwrap
 from ripwrap import sync
-from ripwrap._ripgrep.command import files_query, normalise_path, render, search_query
+from ripwrap._ripgrep.command import _is_plain, _validate, files_query, normalise_path, render, search_query
 from ripwrap.options import FileOptions, Flag, SearchOptions, suggest
 from support.paths import native
 
@@ -329,3 +329,48 @@ def test_empty_and_bytes_arguments_are_rejected() -> None:
         search_query([b"x"], ".", (), {})  # type: ignore[list-item]
     with pytest.raises(TypeError, match="got bytes"):
         search_query("x", ".", [b"x"], {})  # type: ignore[list-item]
+
+
+VALUES: list[Any] = [
+    *(
+        True,
+        False,
+        0,
+        1,
+        1024,
+        1025,
+        -1,
+        1.0,
+        None,
+        "",
+        "a",
+        "é",
+        "\ud800",
+        "50K",
+        "K",
+        "none",
+        "path",
+        "pcre2",
+        "auto",
+    ),
+    *([], (), ["a"], ("a", "b"), ["a", 1], ["\ud800"], {"a"}, b"a", Path("a"), [Path("a")], iter("a")),
+]
+
+
+@pytest.mark.parametrize("kind", [FileOptions, SearchOptions])
+def test_options_are_checked_with_or_without_pydantic_alike(kind: Any) -> None:
+    """Each option with values of each type: the same result, of the same types, or an error in both ways."""
+    names, adapter, plain = get_type_hints(kind), TypeAdapter(kind), 0
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        for value in VALUES:
+            try:
+                expected = adapter.validate_python({name: value})
+            except ValidationError:
+                assert not _is_plain(value, hint), (name, value)
+                continue
+            checked = _validate(kind, names, {name: value})
+            assert repr(checked) == repr(expected) or not isinstance(value, (str, int, list, tuple))
+            plain += _is_plain(value, hint)
+    assert plain > 2 * len(names)
+    several = dict(reversed([("glob", ["*.py"]), ("hidden", True), ("sort", "path"), ("threads", 1)]))
+    assert list(_validate(kind, names, several)) == list(adapter.validate_python(several))  # type: ignore[type-var]

@@ -26,9 +26,11 @@ from ripwrap.options import (
     EXCLUDED,
     VISIBLE_FILES,
     FileOptions,
+    OptionBounds,
     Paths,
     SearchOptions,
     Size,
+    Strings,
     StrPath,
     flag_of,
     suggest,
@@ -207,6 +209,9 @@ def spell_file_flags(flags: Collection[str]) -> list[str]:
 def _validate(
     kind: type[Options], names: Collection[str], options: Options, arguments: Collection[str] = ARGUMENTS
 ) -> Options:
+    given = cast("Mapping[str, object]", options)
+    if all(key in names and _is_plain(value, _HINTS[key]) for key, value in given.items()):
+        return cast("Options", {key: _copied(given[key]) for key in _HINTS if key in given})
     try:
         return cast("Options", _adapter(cast("Any", kind)).validate_python(options))
     except ValidationError as error:
@@ -216,10 +221,32 @@ def _validate(
         if not problems:
             raise
         explained = [
-            _explain(name, problem, cast("Mapping[str, object]", options)[name], kind, [*names, *arguments])
-            for name, problem in problems.items()
+            _explain(name, problem, given[name], kind, [*names, *arguments]) for name, problem in problems.items()
         ]
         raise ValidationError.from_exception_data(error.title, explained) from None
+
+
+def _is_plain(value: object, hint: Any) -> bool:
+    """Return True if an option has an allowed value of a common type; Pydantic checks the other values.
+
+    Its validator of the options takes 20 ms to make, more than the search of a small directory.
+    """
+    kind = hint.__origin__
+    if kind is bool:
+        return type(value) is bool
+    if kind is int:
+        (limits,) = (mark.limits for mark in hint.__metadata__ if isinstance(mark, OptionBounds))
+        return type(value) is int and all(value >= at if name == "ge" else value <= at for name, at in limits)
+    if get_origin(kind) is Literal:
+        return type(value) is str and value in get_args(kind)
+    texts = value if kind in (Strings, Paths) and type(value) in (list, tuple) else (value,)
+    return kind in (str, Strings, Paths) and all(
+        type(one) is str and one.isascii() for one in cast("Sequence[object]", texts)
+    )
+
+
+def _copied(value: object) -> object:
+    return [*cast("list[object]", value)] if type(value) is list else value
 
 
 def _explain(
@@ -450,7 +477,8 @@ def _exclude(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 _FILE_NAMES = tuple(FileOptions.__annotations__)
-_FLAGS = {key: flag_of(hint) for key, hint in get_type_hints(SearchOptions, include_extras=True).items()}
+_HINTS = get_type_hints(SearchOptions, include_extras=True)
+_FLAGS = {key: flag_of(hint) for key, hint in _HINTS.items()}
 _ORDER = {key: number for number, key in enumerate(_FLAGS)}
 _DEFAULTS = {"iglob": (), **{key: True for key, flag in _FLAGS.items() if flag.default}}
 """Options that a query has if the caller did not pass them. `.git` is left out where the option `iglob` stands."""
