@@ -6,7 +6,6 @@ If two options contradict each other, the option that is declared later in this 
 rg's command line. Values are not converted to the declared types: `max_count="3"` is an error.
 """
 
-import difflib
 import inspect
 import math
 import os
@@ -59,6 +58,8 @@ def suggest(name: str, known: Collection[str]) -> str:
             return meant
     if name in ("ignore", *ALIASES["ignore"]) and "glob" in known:
         return 'glob="!…"'
+    import difflib  # late: few calls have a wrong name
+
     # Never suggest the opposite, such as files_without_match for files_with_matches.
     alike = [one for one in known if ("without" in one) == ("without" in name)]
     return next(iter(difflib.get_close_matches(name, alike, 1, cutoff=0.8)), "")

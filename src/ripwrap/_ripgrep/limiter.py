@@ -73,7 +73,7 @@ class _Slots:
 
 
 _SLOTS = _Slots()
-_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_limiter")
+_LIMITER: "RunVar[anyio.CapacityLimiter]" = RunVar("ripwrap_limiter")
 
 if sys.platform != "win32":
     os.register_at_fork(after_in_child=_SLOTS.reset)
@@ -105,7 +105,7 @@ def limit_processes(number: int) -> None:
         slot()
 
 
-def slot() -> anyio.CapacityLimiter:
+def slot() -> "anyio.CapacityLimiter":
     """Return the async context manager in which an async call runs rg; entering it waits for a slot of this loop."""
     limiter = _LIMITER.get(None)
     if limiter is None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar, runtime_checkable
-
-import anyio
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.query import Query
+
+if TYPE_CHECKING:
+    import anyio
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -50,7 +51,9 @@ class OrderedCollector(Protocol):
 
 C = TypeVar("C", bound=Collector)
 T = TypeVar("T")
-Lock = Callable[[], anyio.Lock]
+Lock: TypeAlias = (
+    "Callable[[], anyio.Lock]"  # as text: anyio makes its locks when they are first named, which takes 5 ms
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Runner(Protocol):
         """
         ...
 
-    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
+    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
         """Call a function that blocks, such as a function that reads files; an async runner calls it in a thread.
 
         Args:

@@ -80,7 +80,7 @@ class _RgRunner(ABC):
         return await self._collect(step, left(), binary, planned)
 
     @abstractmethod
-    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
+    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
         """Call a function that blocks; see `Runner`."""
 
     @abstractmethod
@@ -115,7 +115,7 @@ class AsyncRunner(_RgRunner):
         _finish(step, collector, end, timed_out=timed_out or plan.late)
         return collector
 
-    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
+    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
         """Call a function in a worker thread; see `Runner`."""
         with anyio.fail_after(seconds):
             async with nullcontext() if lock is None else lock():
@@ -159,7 +159,7 @@ class BlockingRunner(_RgRunner):
         work: Callable[[], T],
         *,
         seconds: float | None = None,
-        lock: Lock | None = None,  # noqa: ARG002 - a blocking call has a thread of its own
+        lock: "Lock | None" = None,  # noqa: ARG002 - a blocking call has a thread of its own
     ) -> T:
         """Call a function in this thread; see `Runner`."""
         return work() if seconds is None else _call_within(work, seconds)
@@ -184,7 +184,7 @@ class BlockingRunner(_RgRunner):
 class DeadlineRunner:
     """Runner that wraps another runner, and limits the total time of all calls."""
 
-    def __init__(self, runner: Runner, seconds: float | None, lock: Lock | None = None) -> None:
+    def __init__(self, runner: Runner, seconds: float | None, lock: "Lock | None" = None) -> None:
         """Start the time limit.
 
         Args:
@@ -205,7 +205,7 @@ class DeadlineRunner:
         self._left()
         return collector
 
-    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
+    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
         """Call a function that blocks; see `Runner`."""
         seconds = self._sooner(seconds)
         with self._named():

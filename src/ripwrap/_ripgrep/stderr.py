@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
 from ripwrap._ripgrep.host import INSTALL_THERE
-from ripwrap._ripgrep.pattern_errors import find_error_position
 from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import (
     CapabilityError,
@@ -260,6 +259,8 @@ def failure(
     if isinstance(error, UnknownTypeError):
         error.suggestions = suggestions
     elif isinstance(error, PatternError):
+        from ripwrap._ripgrep.pattern_errors import find_error_position  # late: few searches have a wrong pattern
+
         error.pattern, error.offset = find_error_position(
             text, patterns, bounded=bounded, grouped=bool(_PREFIX.match(stderr))
         )
