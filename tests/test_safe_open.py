@@ -10,9 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+import ripwrap
 from ripwrap import _safe_open as _open
 from ripwrap import sync
-from ripwrap._safe_open import open_regular_file
+from ripwrap._safe_open import open_regular_file, without_replaced
 from ripwrap.binary import RgBinary
 from ripwrap.index import Index, RefreshResult
 from support.opening import before_opening
@@ -100,6 +101,28 @@ def test_replaced_file_is_not_opened(change: Change, path: str, files: Path, out
         with pytest.raises(FileNotFoundError, match="it is not a regular file any more"):
             open_regular_file(str(files), path, follow=follow)
     assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.parametrize(("change", "path"), CHANGES)
+def test_replaced_files_are_left_out_without_opening_files(
+    change: Change, path: str, files: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The directory of paths that come together is opened once, and what cannot be looked at is kept."""
+    before = len(os.listdir("/dev/fd"))
+    (files / "sub" / "c.py").touch()
+    paths = ["a.py", "gone.py", "none/b.py", "other.py", "sub/b.py", "sub/c.py"]
+    assert list(without_replaced(str(files), paths, follow=False)) == ["a.py", "other.py", "sub/b.py", "sub/c.py"]
+    change(files, outside)
+    left = [one for one in paths if one not in (path, "gone.py", "none/b.py") and (files / one).exists()]
+    left = left if change is not to_linked_folder else ["a.py", "other.py"]
+    assert list(without_replaced(str(files), paths, follow=False)) == left
+    with ripwrap.overlay({files / "other.py": None}):
+        assert list(without_replaced(str(files), paths, follow=False)) == [one for one in left if one != "other.py"]
+    opened = list[object]()
+    real = os.open
+    monkeypatch.setattr(os, "open", lambda *given, **named: (opened.append(given), real(*given, **named))[1])
+    assert list(without_replaced(str(files), ["other.py"] * 100, follow=False)) == ["other.py"] * 100
+    assert len(opened) == 1 and len(os.listdir("/dev/fd")) == before
 
 
 @pytest.mark.posix

@@ -235,8 +235,9 @@ def _is_plain(value: object, hint: Any) -> bool:
     if kind is bool:
         return type(value) is bool
     if kind is int:
-        (limits,) = (mark.limits for mark in hint.__metadata__ if isinstance(mark, OptionBounds))
-        return type(value) is int and all(value >= at if name == "ge" else value <= at for name, at in limits)
+        (limits,) = (dict[str, Any](mark.limits) for mark in hint.__metadata__ if isinstance(mark, OptionBounds))
+        least, most = limits.get("ge", 0), limits.get("le", value)
+        return type(value) is int and least <= value <= most
     if get_origin(kind) is Literal:
         return type(value) is str and value in get_args(kind)
     texts = value if kind in (Strings, Paths) and type(value) in (list, tuple) else (value,)

@@ -179,17 +179,6 @@ def why_unreadable(root: str, path: str, *, follow: bool) -> str | None:
     return None
 
 
-def is_replaced(root: str, path: str, *, follow: bool) -> bool:
-    """Return True if a path is no longer a regular file, because it was deleted or replaced, for example by a link."""
-    try:
-        os.close(open_regular_file(root, path, follow=follow))
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False  # rg reports why it cannot be read
-    return False
-
-
 def read_file(root: str, path: str, *, follow: bool) -> FileContent:
     """Read a file, hash it, and decode the part that is indexed.
 

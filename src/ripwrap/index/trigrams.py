@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ripwrap._ranking.fts import batches
 from ripwrap._ripgrep.literals import AllOf, Required, fold
+from ripwrap._safe_open import without_replaced
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
-from ripwrap.index.file_state import is_replaced, read_file
+from ripwrap.index.file_state import read_file
 from ripwrap.index.storage.database import DamageError, check, decode_text, read_transaction, write_transaction
 from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors
 from ripwrap.index.storage.packages import tantivy
@@ -409,10 +410,9 @@ def _document(blob: int, text: bytes) -> "Document":
 
 
 def _not_replaced(view: View, paths: Iterable[str]) -> Iterator[str]:
-    for path in paths:
+    for path in without_replaced(view.root, paths, follow=view.follows):
         check()
-        if not is_replaced(view.root, path, follow=view.follows):
-            yield path
+        yield path
 
 
 def _read(view: View, path: str, digest: bytes) -> bytes | None:
