@@ -16,7 +16,6 @@ from cyclopts import App
 from ripwrap import sync
 from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import plural, shown
-from ripwrap.cli.bars import IndexBar
 from ripwrap.cli.declarations import Parameter
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import (
@@ -86,7 +85,7 @@ class IndexOptions:
 
         return self._make(Index, root, options)
 
-    def blocking(self, root: str, options: FileOptions) -> sync.Index:
+    def blocking(self, root: str, options: FileOptions) -> "sync.Index":
         """Return the blocking index of the directory `root`, with the file options of the command.
 
         Raises:
@@ -133,6 +132,8 @@ def build(
 
     The exit code is 2 if texts could not be embedded.
     """
+    from ripwrap.cli.bars import IndexBar  # late: rich takes 30 ms, and a search has no bar
+
     if anew:
         complain("--anew is deprecated; use --rebuild")
     found = settings.existing(root, options)

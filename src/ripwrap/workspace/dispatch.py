@@ -87,7 +87,7 @@ class MissingRgRunner:
         self._logged = False
         return found
 
-    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
+    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
         """Call a function that blocks; see `Runner`."""
         return await self._runner.call(work, seconds=seconds, lock=lock)
 
@@ -140,7 +140,7 @@ class CallRunner:
         """Run rg; see `Runner`."""
         return await self._runner.collect(replace(step, timeout=self._sooner(step.timeout)))
 
-    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
+    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
         """Call a function that blocks; see `Runner`."""
         with self._named():
             return await self._runner.call(work, seconds=self._sooner(seconds, GRACE), lock=lock)
