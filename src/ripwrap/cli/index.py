@@ -41,8 +41,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FEW_FILES = 20_000
-"""Number of files that rg searches in less time than a refresh of an index takes to list and compare them."""
+_FEW_FILES = 50_000
+"""Number of files below which `ripwrap search` is faster, if the files are in the cache of the system.
+
+`grep` takes .4 s more to start, and as long to list and compare files as rg to search in them: with 30,000 files of
+560 MB, 1.06 s of CPU time, and `ripwrap search` .65 s (two cores, Python 3.11).
+"""
 
 Root = Annotated[str, Parameter(help="Directory of the files")]
 
