@@ -12,10 +12,12 @@ from ripwrap.cli.arguments import rewrite
 from ripwrap.cli.commands import FIRST_FLAGS, NAMES
 from ripwrap.cli.plain import _flags, plain_call
 from ripwrap.cli.run_files import run_files
+from ripwrap.cli.run_mcp import run_mcp
 from ripwrap.cli.run_search import run_search
 from support.effort import times
 
-FLAGS = sorted({*_flags(run_search), *_flags(run_files)})
+RUN = {"search": run_search, "files": run_files, "mcp": run_mcp}
+FLAGS = sorted({flag for run in RUN.values() for flag in _flags(run)})
 VALUES = [
     "1",
     "0",
@@ -52,7 +54,7 @@ WORDS = [
     "--files",
     "-uu",
 ]
-COMMANDS = ["search", "files", "needle", "version", "help", "--version", "-i"]
+COMMANDS = ["search", "files", "mcp", "needle", "version", "help", "--version", "-i"]
 
 
 def cyclopts_call(arguments: list[str]) -> tuple[Any, ...]:
@@ -68,8 +70,8 @@ def call(function: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> t
 
 def command_line(choose: random.Random) -> list[str]:
     """Return a command line of flags, values and words; most have only flags that the command has."""
-    words = [choose.choice(COMMANDS[:2] if choose.random() < 0.8 else COMMANDS)]
-    known = sorted(_flags(run_files if words == ["files"] else run_search))
+    words = [choose.choice(COMMANDS[:3] if choose.random() < 0.8 else COMMANDS)]
+    known = sorted(_flags(RUN.get(words[0], run_search)))
     for _ in range(choose.randrange(5)):
         flag, value = choose.choice(known if choose.random() < 0.9 else FLAGS), choose.choice(VALUES)
         words += choose.choice([[flag], [flag], [flag, value], [f"{flag}={value}"], [f"{flag}{value}"], [value]])
@@ -95,15 +97,15 @@ def test_generated_plain_command_lines_mean_what_cyclopts_reads() -> None:
     assert plain > tried // 4
 
 
-@pytest.mark.parametrize("command", ["search", "files"])
+@pytest.mark.parametrize("command", RUN)
 def test_each_spelling_of_each_flag_is_plain_and_means_what_cyclopts_reads(command: str) -> None:
     """A switch alone, or a flag with one of several values; twelve flags in a command line."""
-    plain = list[list[str]]()
-    for flag in _flags(run_search if command == "search" else run_files):
-        tried = [[flag], *([flag, value] for value in ("1", "a", "path", "auto", "always"))]
-        plain.append(next(one for one in tried if plain_call([command, *one, "x"])))
+    plain, words = list[list[str]](), ["x"] * (command != "mcp")
+    for flag in _flags(RUN[command]):
+        tried = [[flag], *([flag, value] for value in ("1", "a", "path", "auto", "always", "hide"))]
+        plain.append(next(one for one in tried if plain_call([command, *one, *words])))
     for first in range(0, len(plain), 12):
-        assert both_ways([command, *(word for one in plain[first : first + 12] for word in one), "x"])
+        assert both_ways([command, *(word for one in plain[first : first + 12] for word in one), *words])
 
 
 @pytest.mark.parametrize(
@@ -123,6 +125,9 @@ def test_each_spelling_of_each_flag_is_plain_and_means_what_cyclopts_reads(comma
         ["search", "-", "--", "x"],
         ["files", "-C2"],
         ["tree"],
+        ["mcp", "x"],
+        ["mcp", "--root", "--http"],
+        ["mcp", "--hybrid-weight=.5"],
         ["serach", "x"],
         ["--version"],
         [],

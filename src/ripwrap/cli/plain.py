@@ -1,4 +1,4 @@
-"""Plain command lines of `ripwrap search` and `ripwrap files`, which are run without cyclopts.
+"""Plain command lines of `ripwrap search`, `files` and `mcp`, which are run without cyclopts.
 
 The flags are those that cyclopts has, because they are read from the same annotations. Only plain forms of flags and
 values are read here. All other command lines, also wrong ones and those that ask for help, are left to cyclopts.
@@ -72,6 +72,10 @@ def _function(command: str) -> Callable[..., int] | None:
         from ripwrap.cli.run_files import run_files
 
         return run_files
+    if command == "mcp":
+        from ripwrap.cli.run_mcp import run_mcp
+
+        return run_mcp
     return None
 
 
@@ -80,13 +84,17 @@ def _read(
 ) -> tuple[list[str], dict[tuple[str, str], Any]]:
     """Return the positional arguments of a command, and the values of its flags by their arguments and fields."""
     flags, positional, values = _flags(function), list[str](), dict[tuple[str, str], Any]()
-    for _, tokens in words:
+    rest = iter(words)
+    for _, tokens in rest:
         first = tokens[0]
         if not first.startswith("-") or first == STDIN:
             positional += tokens
             continue
         name, flag, joined = _parted(first, flags)
         given = [*joined, *tokens[1:]]
+        if flag is not None and _takes_value(flag) and not given:  # a flag that `ripwrap search` does not have
+            _, following = next(rest, ("", [STDIN]))
+            given = [one for one in following if not one.startswith("-")]
         if flag is None or name == END or len(given) != _takes_value(flag):
             raise _NotPlainError
         key = flag.argument, flag.field
@@ -94,6 +102,8 @@ def _read(
     if after and STDIN in positional:  # cyclopts has an error for it
         raise _NotPlainError
     paths = [*(one for one in positional if one != STDIN), *(one for one in positional if one == STDIN), *after[1:]]
+    if paths and "paths" not in function.__annotations__:
+        raise _NotPlainError
     if "pattern" in function.__annotations__ and paths and paths[0].lower() in _NOTHING:
         raise _NotPlainError
     return paths, values
@@ -138,6 +148,8 @@ def _converted(kind: Any, text: str, before: Any) -> Any:
         return text
     if kind is int and text.isascii() and text.isdigit() and (text == "0" or text[0] != "0"):
         return int(text)
+    if kind is float and text.isascii() and text.isdigit():
+        return float(text)
     if get_origin(kind) is Literal and text in get_args(kind):
         return text
     if kind == list[str]:
