@@ -37,7 +37,7 @@ import ripwrap
 from ripwrap import Workspace, mcp
 from ripwrap.binary import RgBinary
 from ripwrap.cli import app as cli
-from ripwrap.cli import mcp as cli_mcp
+from ripwrap.cli.run_mcp import run_mcp
 from ripwrap.errors import RipwrapError
 from ripwrap.mcp import transports
 from ripwrap.mcp.transports import warn_without_rg
@@ -1503,7 +1503,7 @@ def test_configuration_in_the_docs_parses_and_runs_ripwrap_mcp(language: str, sn
     for command in commands(config):
         program, *arguments = command[command.index("ripwrap") :]
         function, bound, _ = cli.app.parse_args(arguments, exit_on_error=False, print_error=False)
-        assert (program, function) == ("ripwrap", cli_mcp.run_mcp)
+        assert (program, function) == ("ripwrap", run_mcp)
         assert bound.arguments.get("root")
 
 
