@@ -104,6 +104,7 @@ def zstd_compress(content: bytes) -> bytes:
 
 
 class TestDamage:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "pack"),
         [
@@ -314,6 +315,7 @@ class TestDeflate64:
         assert found["f.zip!/b"] == b"needle"
         assert "broken: " in errors["f.zip!/a"]
 
+    @pytest.mark.slow
     def test_bomb_is_left_at_the_bound(self) -> None:
         """Issue 38, 15: 512 packed bytes may be 15 MB, so few bytes are unpacked at a time."""
         content = deflate64({"a": bytes(60 << 20)})
