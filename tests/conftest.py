@@ -9,6 +9,7 @@ import signal
 import ssl
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from support.mirror import Mirror
 
 ALL_EXTRAS = bool(os.environ.get("RIPWRAP_ALL_EXTRAS"))
+
+FEW_CASES = bool(os.environ.get("RIPWRAP_FEW_CASES"))
+"""Run three cases of each test: `nox -s tests` does so where only the Python differs from a run of all cases."""
 
 NEEDS_POSIX = "marked `posix`"
 _SLOW_MODULE = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
@@ -109,6 +113,22 @@ def versions() -> list[str]:
 
 def pytest_report_header() -> str:
     return f"rg: {', '.join(versions())} where marked `rg_matrix`, {versions()[-1]} elsewhere"
+
+
+@pytest.hookimpl(trylast=True)  # after the tests are selected by markers and names
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With RIPWRAP_FEW_CASES, keep the first, the middle and the last case of each test that is not about Python."""
+    if not FEW_CASES:
+        return
+    cases = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if item.get_closest_marker("python") is None:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    left = {
+        id(case) for all_ in cases.values() for case in all_ if case not in (all_[0], all_[len(all_) // 2], all_[-1])
+    }
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in left])
+    items[:] = [item for item in items if id(item) not in left]
 
 
 @pytest.hookimpl(tryfirst=True)
