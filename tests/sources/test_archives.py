@@ -276,7 +276,6 @@ def deflate64(files: dict[str, bytes]) -> bytes:
     return bytes(out)
 
 
-@pytest.mark.extra
 class TestDeflate64:
     def test_members_are_read_with_the_extra(self, plant: Callable[..., Path]) -> None:
         """Issue 38, 15: `inside="zip"` needed another package than `ripwrap install`."""

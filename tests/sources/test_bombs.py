@@ -394,7 +394,6 @@ BOMBS: dict[str, tuple[str, str, Callable[[Path], Path]]] = {
 
 @pytest.mark.stress
 @pytest.mark.slow
-@pytest.mark.extra
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory is read from /proc")
 @pytest.mark.parametrize("mode", ["blocking", "async"])
 @pytest.mark.parametrize("bomb", [*BOMBS] if STRESS else ["false directory"])
