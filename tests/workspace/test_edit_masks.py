@@ -108,8 +108,8 @@ def test_without_redact_nothing_is_refused(plant: Plant) -> None:
     assert "Written" in sync.Workspace(folder, write=True).replace_content("DB_PASSWORD=", "x", apply=True)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(times(300, 20)))
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(times(20, 300)))
 def test_lines_after_random_edits_mask_all_secrets_or_the_edits_are_refused(seed: int) -> None:
     rng = random.Random(seed)
     pieces = ["", "x", "\n", "=", "#", "a\nb", "-----END RSA PRIVATE KEY-----\n", "é", "'", " "]
