@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ALL_EXTRAS = bool(os.environ.get("RIPWRAP_ALL_EXTRAS"))
 
 FEW_CASES = bool(os.environ.get("RIPWRAP_FEW_CASES"))
-"""Run three cases of each test: `nox -s tests` does so where only the Python differs from a run of all cases."""
+"""Run three cases of each test, as `nox -s tests` does on all Pythons but the first."""
 
 NEEDS_POSIX = "marked `posix`"
 _SLOW_MODULE = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
