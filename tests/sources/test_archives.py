@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import inflate64
 import pytest
 
 from _operations.test_inside import tarred, zipped
@@ -258,7 +259,6 @@ class TestNames:
 
 def deflate64(files: dict[str, bytes]) -> bytes:
     """Return a zip as `7z -mm=Deflate64` makes it."""
-    inflate64 = pytest.importorskip("inflate64")
     packed = {
         name: (deflater := inflate64.Deflater()).deflate(content) + deflater.flush() for name, content in files.items()
     }

@@ -12,7 +12,6 @@ from ripwrap import sync
 from support.effort import times
 
 pytestmark = pytest.mark.usefixtures("leaks_nothing")
-pytest.importorskip("charset_normalizer")
 
 WORDS = ["wait", "sec", "error", "config", "needle", "request", "id", "user", "code", "10", "x1", "foo_bar", "README"]
 TEXTS = {
