@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -118,9 +119,13 @@ def test_replaced_files_are_left_out_without_opening_files(
     assert list(without_replaced(str(files), paths, follow=False)) == left
     with ripwrap.overlay({files / "other.py": None}):
         assert list(without_replaced(str(files), paths, follow=False)) == [one for one in left if one != "other.py"]
-    opened = list[object]()
-    real = os.open
-    monkeypatch.setattr(os, "open", lambda *given, **named: (opened.append(given), real(*given, **named))[1])
+    opened, real = list[object](), os.open
+
+    def counted(*given: Any, **named: Any) -> int:
+        opened.append(given)
+        return real(*given, **named)
+
+    monkeypatch.setattr(os, "open", counted)
     assert list(without_replaced(str(files), ["other.py"] * 100, follow=False)) == ["other.py"] * 100
     assert len(opened) == 1 and len(os.listdir("/dev/fd")) == before
 

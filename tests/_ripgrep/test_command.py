@@ -373,4 +373,4 @@ def test_options_are_checked_with_or_without_pydantic_alike(kind: Any) -> None:
             plain += _is_plain(value, hint)
     assert plain > 2 * len(names)
     several = dict(reversed([("glob", ["*.py"]), ("hidden", True), ("sort", "path"), ("threads", 1)]))
-    assert list(_validate(kind, names, several)) == list(adapter.validate_python(several))  # type: ignore[type-var]
+    assert list(_validate(kind, names, several)) == list(adapter.validate_python(several))
