@@ -95,6 +95,7 @@ PLAIN_COMMAND = {
             {
                 *HEAVY,
                 *BUILDS,
+                *("difflib", "anyio._core._synchronization", "ripwrap._ripgrep.pattern_errors"),
                 "ripwrap._operations.grep",
                 "ripwrap._ripgrep.groups",
                 "ripwrap.workspace",

@@ -121,7 +121,7 @@ def test_each_spelling_of_each_flag_is_plain_and_means_what_cyclopts_reads(comma
         ["search", "x", "--limit=-1"],
         ["search", "x", "--color=Always"],
         ["search", "x", "--hidden=true"],
-        ["search", "none"],
+        ["search", "x", "-g=x"],
         ["search", "-", "--", "x"],
         ["files", "-C2"],
         ["tree"],

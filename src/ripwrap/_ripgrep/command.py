@@ -241,9 +241,7 @@ def _is_plain(value: object, hint: Any) -> bool:
     if get_origin(kind) is Literal:
         return type(value) is str and value in get_args(kind)
     texts = value if kind in (Strings, Paths) and type(value) in (list, tuple) else (value,)
-    return kind in (str, Strings, Paths) and all(
-        type(one) is str and one.isascii() for one in cast("Sequence[object]", texts)
-    )
+    return kind in (str, Strings, Paths) and all(type(one) is str for one in cast("Sequence[object]", texts))
 
 
 def _copied(value: object) -> object:

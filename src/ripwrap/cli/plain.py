@@ -15,9 +15,6 @@ from ripwrap.cli.commands import FIRST_FLAGS, NAMES
 from ripwrap.cli.declarations import Parameter, parameter_of
 from ripwrap.cli.flags import STDIN
 
-_NOTHING = ("none", "null")
-"""Values of options that cyclopts takes for `None` if the option may be `None`, in any case."""
-
 
 class _NotPlainError(Exception):
     """A command line, or a part of it, that is left to cyclopts."""
@@ -104,8 +101,6 @@ def _read(
     paths = [*(one for one in positional if one != STDIN), *(one for one in positional if one == STDIN), *after[1:]]
     if paths and "paths" not in function.__annotations__:
         raise _NotPlainError
-    if "pattern" in function.__annotations__ and paths and paths[0].lower() in _NOTHING:
-        raise _NotPlainError
     return paths, values
 
 
@@ -132,7 +127,7 @@ def _value(flag: _Flag, given: Sequence[str], before: Any) -> Any:
     text = given[0]
     if get_origin(kind) is UnionType:
         kind, *others = (one for one in get_args(kind) if one is not NoneType)
-        if others or text.lower() in _NOTHING:
+        if others:
             raise _NotPlainError
     value = _converted(kind, text, before)
     if check := settings.get("validator"):
@@ -146,7 +141,7 @@ def _value(flag: _Flag, given: Sequence[str], before: Any) -> Any:
 def _converted(kind: Any, text: str, before: Any) -> Any:
     if kind is str:
         return text
-    if kind is int and text.isascii() and text.isdigit() and (text == "0" or text[0] != "0"):
+    if kind is int and text.isascii() and text.isdigit():
         return int(text)
     if kind is float and text.isascii() and text.isdigit():
         return float(text)
