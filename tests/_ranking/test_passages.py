@@ -1,5 +1,6 @@
 """Tests for passages: the definitions of a file that answer a query, in place of windows of 800 characters."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -15,7 +16,7 @@ from ripwrap._operations.rank import RankingDeadline
 from ripwrap._ranking import definitions as _definitions
 from ripwrap._ranking import passages as _passages
 from ripwrap._ranking.definitions import definition_starts
-from ripwrap._ranking.passages import MAX_TEXT_CHARS, _units, best_passages, show_passages
+from ripwrap._ranking.passages import BROAD, DEEP, MAX_TEXT_CHARS, Depth, _units, best_passages, show_passages
 from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent, most_relevant_lines
 from ripwrap._ranking.word_query import parse_query
 from ripwrap.binary import RgBinary
@@ -128,22 +129,43 @@ def candidate(path: str, text: str, line: int = 1) -> ChunkCandidate:
     return ChunkCandidate(path, line, line + text.count("\n"), TextContent(text), 1.0)
 
 
-def test_second_definition_is_shown_of_the_best_file_only() -> None:
+@pytest.mark.parametrize("depth", [BROAD, DEEP, Depth((1,), 1.0)])
+def test_more_definitions_are_shown_of_better_files(depth: Depth) -> None:
+    many = "".join(f"def send_{number}(rows):\n{'    prepare(rows)' + chr(10) * 2}{BODY}\n" for number in range(9))
+    texts = {f"{number}.py": many + f"# {number}\n" for number in range(8)}
+    ranked = [RankedCandidate(candidate(path, "import os\n"), 9.0 - place) for place, path in enumerate(texts)]
+    query, worths = parse_query("send"), {"send": 1.0}
+
+    def places(limit: int | None) -> list[tuple[str, int, float]]:
+        found = show_passages(query, worths, ranked, lambda one: texts[one.path], limit, depth)
+        return [(one.candidate.path, one.candidate.start_line, one.score) for one in found]
+
+    found = places(None)
+    numbers = Counter(path for path, _, _ in found)
+    expected = [depth.definitions[min(place, len(depth.definitions) - 1)] for place in range(8)]
+    assert [numbers[path] for path in texts] == expected
+    assert [score for _, _, score in found] == sorted((score for _, _, score in found), reverse=True)
+    for limit in range(1, len(found)):
+        assert places(limit) == found[:limit]
+
+
+def test_a_definition_of_less_value_comes_behind_better_files() -> None:
     texts = {"a.py": PYTHON + "# filler\n" * 100, "b.py": PYTHON}
     ranked = [RankedCandidate(candidate(path, "import os\n"), 3.0 - place) for place, path in enumerate(texts)]
-    query = parse_query("send")
-    found = show_passages(query, {"send": 1.0}, ranked, lambda one: texts[one.path], None)
-    assert [one.candidate.path for one in found] == ["a.py", "a.py", "b.py"]
-    assert [one.candidate.content.text() for one in found[:2]] == shown("send", texts["a.py"])[:2]
-    assert found[0].score == 3.0 >= found[1].score > found[2].score == 2.0
-    assert len(show_passages(query, {"send": 1.0}, ranked, lambda one: texts[one.path], 1)) == 1
+    query = parse_query("invoice of a customer send")
+    worths = dict.fromkeys(query.words, 1.0)
+    found = show_passages(query, worths, ranked, lambda one: texts[one.path], None)
+    assert [one.candidate.path for one in found][:2] == ["a.py", "b.py"]
+    assert found[0].candidate.content.text() == found[1].candidate.content.text()
 
 
 def test_a_class_and_its_first_method_are_one_result() -> None:
     ranked = [RankedCandidate(candidate("a.py", "import os\n"), 3.0)]
     query = parse_query("carts send")
-    (found, *_) = show_passages(query, dict.fromkeys(query.words, 1.0), ranked, lambda _: PYTHON, None)
-    assert found.candidate.content.text() == "class Carts:\n    def send(self):\n        return 1\n\n\n"
+    found = show_passages(query, dict.fromkeys(query.words, 1.0), ranked, lambda _: PYTHON, None)
+    carts = "class Carts:\n    def send(self):\n        return 1\n\n\n"
+    assert [carts in (one.candidate.content.text() or "") for one in found] == [True, *[False] * (len(found) - 1)]
+    assert sum("def send" in (one.candidate.content.text() or "") for one in found) == 1
 
 
 HEAD = "class Basket:\n    size = 1\n\n"
@@ -223,7 +245,7 @@ def test_texts_are_read_only_for_results() -> None:
 
     ranked = (RankedCandidate(candidate(f"{number}.py", "x\n"), 9.0 - number) for number in range(9))
     assert len(show_passages(parse_query("send"), {"send": 1.0}, ranked, text_of, 2)) == 2
-    assert read == ["0.py", "1.py"]
+    assert read == ["0.py"]  # it has two definitions that are as good as its best one
 
 
 @pytest.mark.parametrize("indexed", [False, True])
