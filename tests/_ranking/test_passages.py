@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap import sync
-from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk
+from ripwrap._code.windows import MAX_CHUNK_CHARS
 from ripwrap._operations.rank import RankingDeadline
 from ripwrap._ranking import definitions as _definitions
 from ripwrap._ranking import passages as _passages
 from ripwrap._ranking.definitions import definition_starts
-from ripwrap._ranking.passages import BROAD, DEEP, MAX_TEXT_CHARS, Depth, _units, best_passages, show_passages
+from ripwrap._ranking.passages import BROAD, DEEP, MAX_TEXT_CHARS, Choice, Depth, _units, best_passages, show_passages
 from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent, most_relevant_lines
 from ripwrap._ranking.word_query import parse_query
 from ripwrap.binary import RgBinary
@@ -73,7 +73,9 @@ CODE = {
 
 def shown(query: str, text: str) -> list[str]:
     parsed = parse_query(query)
-    return [text[chunk.start : chunk.end] for chunk, _ in best_passages(parsed, dict.fromkeys(parsed.words, 1.0), text)]
+    return [
+        text[chunk.start : chunk.end] for chunk, *_ in best_passages(parsed, dict.fromkeys(parsed.words, 1.0), text)
+    ]
 
 
 @pytest.mark.parametrize(("text", "query", "passage"), CODE.values(), ids=CODE)
@@ -131,8 +133,11 @@ def candidate(path: str, text: str, line: int = 1) -> ChunkCandidate:
 
 @pytest.mark.parametrize("depth", [BROAD, DEEP, Depth((1,), 1.0)])
 def test_more_definitions_are_shown_of_better_files(depth: Depth) -> None:
-    many = "".join(f"def send_{number}(rows):\n{'    prepare(rows)' + chr(10) * 2}{BODY}\n" for number in range(9))
-    texts = {f"{number}.py": many + f"# {number}\n" for number in range(8)}
+
+    def text(file: int) -> str:
+        return "".join(f"def send_{number}(rows_{file}):\n{BODY}\n" for number in range(9))
+
+    texts = {f"{number}.py": text(number) for number in range(8)}
     ranked = [RankedCandidate(candidate(path, "import os\n"), 9.0 - place) for place, path in enumerate(texts)]
     query, worths = parse_query("send"), {"send": 1.0}
 
@@ -147,6 +152,17 @@ def test_more_definitions_are_shown_of_better_files(depth: Depth) -> None:
     assert [score for _, _, score in found] == sorted((score for _, _, score in found), reverse=True)
     for limit in range(1, len(found)):
         assert places(limit) == found[:limit]
+
+
+def test_further_definitions_are_shown_once_and_only_definitions() -> None:
+    head, copied = "# send rows\n" * 80, f"def send_copied(rows):\n{BODY}"
+    texts = {f"{name}.py": f"{head}\ndef send_{name}(rows):\n    send(rows)\n\n{copied}" for name in ("a", "b", "c")}
+    ranked = [RankedCandidate(candidate(path, "import os\n"), 9.0 - place) for place, path in enumerate(texts)]
+    found = show_passages(parse_query("send"), {"send": 1.0}, ranked, lambda one: texts[one.path], None, DEEP)
+    lines = [(one.candidate.path, one.candidate.content.text() or "") for one in found]
+    assert sum("def send_copied" in text for _, text in lines) == 1
+    assert {path for path, text in lines if "def send_" in text and "copied" not in text} == {*texts}
+    assert not any("# send" in text for _, text in lines)
 
 
 def test_a_definition_of_less_value_comes_behind_better_files() -> None:
@@ -258,7 +274,7 @@ def test_deadline_is_checked_before_each_file_is_split(
     def check(self: RankingDeadline | None = None) -> None:
         calls.append("check")
 
-    def best(*_: object) -> list[tuple[Chunk, float]]:
+    def best(*_: object) -> list[Choice]:
         assert calls[-1:] == ["check"]
         calls.append("best")
         return []

@@ -64,6 +64,20 @@ class _Unit(NamedTuple):
     indent: float
 
 
+class Choice(NamedTuple):
+    """Passage that answers a query, with its value; the value of the best passage of a file is the highest.
+
+    Attributes:
+        chunk: Its place in the file.
+        value: Value for the query, above 0, or 0 if it only defines a symbol of the query.
+        is_definition: True if it has a name.
+    """
+
+    chunk: Chunk
+    value: float
+    is_definition: bool
+
+
 class Depth(NamedTuple):
     """Number of definitions that are shown of a file; more of them find more lines, but fewer files.
 
@@ -108,6 +122,7 @@ def show_passages(
     """
     entries: list[RankedCandidate] = []
     shown: dict[str, list[Chunk]] = {}
+    texts: set[str] = set()
     for entry in ranked:
         if limit is not None and sum(one.score >= entry.score for one in entries) >= limit:
             break
@@ -120,31 +135,35 @@ def show_passages(
         text = text_of(one) or ""
         splits = MAX_CHUNK_CHARS < len(text) <= MAX_TEXT_CHARS
         most = depth.definitions[min(len(shown), len(depth.definitions) - 1)]
-        best = _joined(best_passages(query, worths, text)[:most]) if splits else []
-        shown[one.path] = [chunk for chunk, _ in best] or [Chunk(0, 0, one.start_line, one.end_line)]
+        best = best_passages(query, worths, text) if splits else []
+        best = _joined([*best[:1], *(found for found in best[1:] if found.is_definition)][:most])
+        shown[one.path] = [found.chunk for found in best] or [Chunk(0, 0, one.start_line, one.end_line)]
         if not best:
             entries.append(entry)
-        for number, (chunk, value) in enumerate(best):
-            content = TextContent(text[chunk.start : chunk.end])
-            passage = replace(one, start_line=chunk.start_line, end_line=chunk.end_line, content=content)
-            score = entry.score * min(1.0, value / best[0][1] if best[0][1] else 1.0) ** depth.power
+        for number, (chunk, value, _) in enumerate(best):
+            content = text[chunk.start : chunk.end]
+            if number and content in texts:  # a copy of a definition of another file
+                continue
+            texts.add(content)
+            passage = replace(one, start_line=chunk.start_line, end_line=chunk.end_line, content=TextContent(content))
+            score = entry.score * min(1.0, value / best[0].value if best[0].value else 1.0) ** depth.power
             reasons = ["a further definition in its file"] if number else entry.reasons
             entries.append(RankedCandidate(passage, score if number else entry.score, reasons))
     entries.sort(key=lambda entry: -entry.score)
     return entries[:limit]
 
 
-def _joined(best: Iterable[tuple[Chunk, float]]) -> list[tuple[Chunk, float]]:
+def _joined(best: Iterable[Choice]) -> list[Choice]:
     """Join passages that overlap, such as a class and a method in it, and neighbours that are short together."""
-    joined: list[tuple[Chunk, float]] = []
-    for chunk, value in best:
-        for place, (other, worth) in enumerate(joined):
-            if whole := _whole(chunk, other):
-                inner = [one for one in joined[place + 1 :] if not whole.start <= one[0].start < whole.end]
-                joined[place:] = [(whole, worth), *inner]
+    joined: list[Choice] = []
+    for found in best:
+        for place, other in enumerate(joined):
+            if whole := _whole(found.chunk, other.chunk):
+                apart = [one for one in joined[place + 1 :] if not whole.start <= one.chunk.start < whole.end]
+                joined[place:] = [other._replace(chunk=whole), *apart]
                 break
         else:
-            joined.append((chunk, value))
+            joined.append(found)
     return joined
 
 
@@ -158,8 +177,8 @@ def _whole(one: Chunk, other: Chunk) -> Chunk | None:
     return first._replace(end=second.end, end_line=second.end_line)
 
 
-def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> list[tuple[Chunk, float]]:
-    """Return a passage of each definition that has a word of the query, with its value, the best first.
+def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> list[Choice]:
+    """Return a passage of each definition that has a word of the query, the best first.
 
     Definitions of a symbol of the query come first.
 
@@ -189,7 +208,7 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
     def of_passage(passage: Passage) -> float:
         return of_words(passage.stems, passage.chunk.end - passage.chunk.start)
 
-    found: list[tuple[bool, float, Chunk]] = []
+    found: list[tuple[bool, Choice]] = []
     for place, unit in enumerate(units):
         names = unit.passages[0].names
         named = max(
@@ -203,9 +222,9 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
         defines = bisect_left(defining, first.chunk.start_line - 1) < bisect_left(defining, first.chunk.end_line)
         if worth or defines:
             chunk = _with_inner(units, place) if shown is first else shown.chunk
-            found.append((defines and query.long is None, worth, chunk))
-    found.sort(key=lambda one: (not one[0], -one[1], one[2].start))
-    return [(chunk, worth) for _, worth, chunk in found]
+            found.append((defines and query.long is None, Choice(chunk, worth, bool(first.names))))
+    found.sort(key=lambda one: (not one[0], -one[1].value, one[1].chunk.start))
+    return [choice for _, choice in found]
 
 
 def _with_inner(units: Sequence[_Unit], place: int) -> Chunk:
