@@ -9,7 +9,7 @@ import errno
 import hashlib
 import os
 from codecs import getincrementaldecoder
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
@@ -85,6 +85,18 @@ class _FileLines(Model, frozen=True):
     line_number: int | None
     absolute_offset: int
     submatches: tuple[Submatch, ...]
+
+    def __str__(self) -> str:
+        """Return what rg prints: `path:line:text`, or `path-line-text` for context; without a newline at the end.
+
+        Several lines have a path and number each. With `replace`, the text has the replacements. U+FFFD is in place of
+        bytes that are not UTF-8, and control characters are escaped, because a terminal obeys them.
+        """
+        return "\n".join(as_printed(self, self._printed_path))
+
+    @property
+    def _printed_path(self) -> str:
+        return self.path or ""
 
     @property
     def raw_lines(self) -> bytes:
@@ -264,6 +276,16 @@ class Match(_FileLines, frozen=True):
             pieces += raw[done : hit.start], raw_bytes(hit.match if hit.replacement is None else hit.replacement)
             done = hit.end
         return b"".join((*pieces, raw[done:]))
+
+
+def as_printed(line: _FileLines, path: str) -> Iterator[str]:
+    """Yield each line of a match or context as rg prints it below a path; without the path if it is empty."""
+    mark, text = (":", line.replaced()) if isinstance(line, Match) else ("-", line.lines)
+    before = f"{shown(path)}{mark}" if path else ""
+    text = shown(text.removesuffix(line.line_terminator), lines=True)
+    # A record that ends with NUL is one line, even if it has newlines.
+    for offset, one in enumerate([text] if line.line_terminator == "\0" else text.split("\n")):
+        yield f"{before}{'' if line.line_number is None else f'{line.line_number + offset}{mark}'}{one}"
 
 
 class Captures(Model, frozen=True):
@@ -484,6 +506,10 @@ class HistoryMatch(Match, frozen=True):
     first: Commit
     last: Commit | None
 
+    @property
+    def _printed_path(self) -> str:
+        return f"{self.first.id[:12]}:{self.path or ''}"  # as `git grep` prints a line of a commit
+
 
 class HistoryScanMatch(ScanMatch, HistoryMatch, frozen=True):
     """Text that a rule of `scan()` matched in a version of a file, from a git history (`ripwrap.places.History`)."""
@@ -499,6 +525,10 @@ class FileCount(Model, frozen=True):
 
     path: FsPath
     count: int
+
+    def __str__(self) -> str:
+        """Return `path:count`, as rg prints it; bytes of the path that are not UTF-8 become U+FFFD."""
+        return f"{shown(self.path)}:{self.count}"
 
 
 class TreeEntry(Model, frozen=True):

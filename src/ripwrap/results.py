@@ -79,6 +79,10 @@ class FileMatches(Model, frozen=True):
     total_matches: int
     binary_offset: int | None = None
 
+    def __str__(self) -> str:
+        """Return the lines as rg prints them, `path:line:text` or `path-line-text` for context."""
+        return "\n".join(grep_lines([(self.path, self.lines())]))
+
     def lines(self) -> Iterator[Match | Context]:
         """Iterate over the matches and their lines of context, in the order of the lines."""
         for match in self.matches:
