@@ -128,7 +128,7 @@ def test_middle_of_a_long_definition_is_left_out_but_not_the_match(plant: Plant)
 def test_matches_of_grep_with_their_context_and_several_lines_expand(plant: Plant) -> None:
     root = plant({"shop.py": SHOP})
     result = sync.grep("needle", cwd=root)
-    (match,) = result.matches()
+    (match,) = result.matches
     found = sync.expand(match, cwd=result.root)
     line = match.before[0]
     assert isinstance(line, Context)
