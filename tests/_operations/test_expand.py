@@ -258,12 +258,6 @@ def test_wrong_arguments_are_refused(plant: Plant, options: Any, given: dict[str
     assert spell_error(caught.value, spell_as_flag) == error
 
 
-def test_match_without_a_path_is_refused(plant: Plant) -> None:
-    match = first("x", plant({"a.py": "x = 1\n"}))
-    with pytest.raises(ValueError, match="the match has no path"):
-        sync.expand(match.model_copy(update={"path": None}))
-
-
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(

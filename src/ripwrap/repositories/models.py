@@ -82,7 +82,7 @@ class RootMatch(Match, frozen=True):
 
     @property
     def _printed_path(self) -> str:
-        return os.path.join(self.root, self.path or "")
+        return os.path.join(self.root, self.path)
 
 
 class RootFile(Model, frozen=True):
