@@ -21,11 +21,11 @@ from ripwrap._text import FsPath, Text, raw_bytes, shown, text_of
 Span: TypeAlias = tuple[int, int]
 
 if TYPE_CHECKING:
-    # `None` is so rare that a check for it would be noise, and such a check, where it is needed, is no error: "the Any
-    # trick" of https://typing.python.org/en/latest/guides/writing_stubs.html#the-any-trick, as in `re.Match.group()`.
-    LineNumber: TypeAlias = int | Any
+    # `int | MaybeNone` needs no check for None, and allows it: "the Any trick", as in typeshed's `re.Match.group()`
+    # (https://typing.python.org/en/latest/guides/writing_stubs.html#the-any-trick).
+    MaybeNone: TypeAlias = Any
 else:
-    LineNumber = int | None
+    MaybeNone = None
 
 
 class Range(NamedTuple):
@@ -96,7 +96,7 @@ class _FileLines(Model, frozen=True):
 
     path: FsPath = _unwrapped("path")
     lines: Text = _unwrapped("lines")
-    line_number: LineNumber
+    line_number: int | MaybeNone
     absolute_offset: int
     submatches: tuple[Submatch, ...]
 
