@@ -41,6 +41,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
+from ripwrap._signature import lists_options
 from ripwrap._text import shown
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -187,7 +188,11 @@ def combination_error(what: str | Hint, other: Hint, reason: str = "") -> ValueE
 
 
 def named_paths(function: F) -> F:
-    """Give a public function a better error for a path that is passed by position: its `paths` and `cwd` are names."""
+    """Give a public function a better error for a path that is passed by position: its `paths` and `cwd` are names.
+
+    Its signature lists its options.
+    """
+    lists_options()(function)
     most, keywords = function.__code__.co_argcount, function.__kwdefaults__ or {}
     names = " or ".join(f"{name}=" for name in ("paths", "cwd") if name in keywords)
 

@@ -35,6 +35,8 @@ from ripwrap.results import GrepResult
 if TYPE_CHECKING:
     from ripwrap.index.base import ChunkerName
     from ripwrap.index.embeddings.protocol import Embedder
+else:
+    ChunkerName, Embedder = str, Any  # annotations can be evaluated without loading the index
 
 ARGUMENTS = ("pattern", "per_root", "limit", "order", "timeout", "on_progress")
 """Arguments that the operations take besides the options. An error about a misspelled option may suggest one of these.
@@ -47,7 +49,7 @@ Out = TypeVar("Out")
 class IndexSettings(TypedDict, total=False):
     """Settings of the indexes of all roots; see `Index`."""
 
-    chunker: "ChunkerName"
+    chunker: ChunkerName
     embedder: "str | Embedder | None"
     hybrid_weight: float | None
     workers: int | None
