@@ -7,20 +7,25 @@ first read.
 
 import inspect
 from collections.abc import Callable, Mapping
-from enum import Enum
 from types import FunctionType
 from typing import Any, Self, TypeVar, get_args, get_type_hints
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Unset(Enum):
+class Unset:
     """Default of an option that a function leaves to rg, or to its documentation."""
 
-    UNSET = "..."
-
     def __repr__(self) -> str:
-        return self.value
+        return "..."
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unset)
+
+    __hash__ = object.__hash__
+
+
+UNSET = Unset()
 
 
 class OptionSignature(inspect.Signature):
@@ -79,7 +84,7 @@ def _default(marked: Any, kind: object) -> bool | Unset | None:
     flag = next((mark for mark in getattr(marked, "__metadata__", ()) if hasattr(mark, "negated")), None)
     if kind is bool and flag is not None and not flag.negated:
         return bool(flag.default)
-    return None if type(None) in get_args(kind) else Unset.UNSET
+    return None if type(None) in get_args(kind) else UNSET
 
 
 def lists_options(defaults: Mapping[str, object] | None = None) -> Callable[[F], F]:

@@ -10,6 +10,7 @@ from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap._signature import lists_options
+from ripwrap.errors import named_paths
 from ripwrap.index.base import DEFAULT_LIMIT, BaseIndex, ProgressCallback
 from ripwrap.index.models import CheckResult, IndexStatus, PruneResult, RefreshResult
 from ripwrap.options import VISIBLE_FILES, SearchOptions, check_timeout
@@ -146,6 +147,7 @@ class Index(BaseIndex):
             )
         )
 
+    @named_paths
     @lists_options(VISIBLE_FILES)
     def grep(
         self,

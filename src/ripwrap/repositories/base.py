@@ -12,6 +12,7 @@ from ripwrap._ripgrep.command import files_query, search_query
 from ripwrap._ripgrep.listing_collector import NO_LIMIT
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import Match
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 from ripwrap.places.holes import refuse_places
@@ -58,6 +59,7 @@ class IndexSettings(TypedDict, total=False):
 class BaseRepositories:
     """Base class of `ripwrap.Repositories` and its blocking twin: it holds the roots and the settings of searches."""
 
+    @named_paths
     def __init__(
         self,
         *roots: StrPath | Root,
