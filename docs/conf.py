@@ -6,7 +6,7 @@ import pydoc
 import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version as installed_version
 from io import StringIO
 from pathlib import Path
@@ -127,6 +127,7 @@ def _commands(node: CommandLine, *above: str) -> Iterator[tuple[str, ...]]:
             yield from below or [(*above, name)]
 
 
+@cache  # one page shows them, and all pages are asked
 def _describe_commands() -> str:
     """Return a section for each command with its help; a flag that `search` has, too, is only in that section."""
     known = set(_FLAG_LINES.findall(_help("search")))
