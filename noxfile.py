@@ -233,7 +233,7 @@ def release(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Run mypy and pyright, and check that the whole public interface is typed."""
+    """Run mypy and pyright, also pyrefly and ty on a program that uses ripwrap, and check that the API is typed."""
     _install(session, "typing", extras="bin,cli,documents,fuzzy,hosted,mcp,semantic,structure,usearch")
     session.run("mypy")
     # On Windows, only ripwrap's own code can differ. These packages would take half of the time.
@@ -243,6 +243,9 @@ def types(session: nox.Session) -> None:
     session.run("mypy", f"--config-file={config}", "--platform=win32", "--exclude=/(frameworks|_pyinstaller)/", "src")
     session.run("pyright")
     session.run("pyright", "--pythonplatform=Windows", "src/ripwrap/_subprocess")
+    program, python = "tests/typing/test_downstream.py", f"{session.bin}/python"
+    session.run("pyrefly", "check", f"--python-interpreter-path={python}", program)
+    session.run("ty", "check", f"--python={python}", program)
     # Install the packages with the base classes of these adapters, without the fifty packages that they need to run.
     extras = GROUPS["project"]["optional-dependencies"]
     session.install("--no-deps", *extras["deepagents"], *extras["langchain"])

@@ -36,7 +36,7 @@ nitpick_ignore_regex = [
         "py:.*",
         r"ripwrap\.index\.models\._keep_hints|ripwrap\._scan\.rules\._check_regex",
     ),  # validators in annotations
-    ("py:.*", r"ripwrap\._overlay\.P"),  # a type variable
+    ("py:.*", r"ripwrap\.(_overlay\.P|workspace\.tool\.AnswerT_co)"),  # type variables
     ("py:class", r"ripwrap\._ripgrep\.(protocols\.Runner|change\.Change)"),  # private; see `ripwrap.places.Place`
     ("py:meth", r"ripwrap\..*\.model_\w+"),  # methods of Pydantic's models
 ]
@@ -176,7 +176,10 @@ def _plain(text: str) -> str:
 
 
 def _remove_descriptions(app: Sphinx, thing: Any, bound: bool) -> None:
-    """Remove the descriptions of parameters from the annotations of a tool; its docstring has them, too."""
+    """Remove what the docstring of a function has, too: descriptions in annotations, and the list of its options."""
+    function = thing.__init__ if inspect.isclass(thing) else thing
+    for one in (function, getattr(function, "__wrapped__", function)):
+        getattr(one, "__dict__", {}).pop("__signature__", None)
     hints = getattr(thing, "__annotations__", {})
     hints.update({name: hint.__origin__ for name, hint in hints.items() if get_origin(hint) is Annotated})
 

@@ -78,6 +78,7 @@ def test_prose_wraps_at_100_columns(page: Path) -> None:
 
 
 NOT_RUN = {
+    "fastapi.md": 2,  # need a server; `examples/test_fastapi.py` runs them
     "from-grep-tools.md": 2,  # needs python-ripgrep and rgapi
     "from-ripgrepy.md": 1,  # needs ripgrepy
     "from-rpygrep.md": 1,  # needs rpygrep

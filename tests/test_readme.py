@@ -110,7 +110,7 @@ def test_every_function_with_options_is_compared_with_readme() -> None:
     taking = {
         name
         for name, function in functions.items()
-        if inspect.isfunction(function) and "options" in inspect.signature(function).parameters
+        if inspect.isfunction(function) and "glob" in inspect.signature(function).parameters
     }
     assert taking == {*FUNCTIONS, *OTHERWISE}
     named = {name.removesuffix("()") for name in re.findall(r"`([\w.]+\(?\)?)`", SEARCHED + LEFT_OUT)}

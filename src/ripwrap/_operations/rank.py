@@ -37,6 +37,7 @@ from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._safe_open import open_regular_file
+from ripwrap._signature import lists_options
 from ripwrap._text import as_utf8, in_seconds, shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, named_paths
@@ -63,6 +64,7 @@ MAX_TOTAL_BYTES = 8_000_000
 
 
 @named_paths
+@lists_options(VISIBLE_FILES)
 async def rank(
     query: str,
     *,

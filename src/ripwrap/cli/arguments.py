@@ -16,8 +16,9 @@ from typing import Any, get_args, get_type_hints
 from cyclopts import UNSET, App, Parameter, Token, UnknownOptionError
 from cyclopts.utils import is_option_like
 
+from ripwrap._words import suggest
 from ripwrap.cli.flags import STDIN, flag_name
-from ripwrap.options import SearchOptions, flag_of, suggest
+from ripwrap.options import SearchOptions, flag_of
 
 _OVERRIDES = (
     {"ignore_case", "smart_case", "case_sensitive"},

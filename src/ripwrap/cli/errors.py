@@ -16,8 +16,9 @@ from cyclopts import (
 from cyclopts import ValidationError as InvalidValueError
 
 from ripwrap._text import shown
+from ripwrap._words import suggest
 from ripwrap.cli.flags import flag_name
-from ripwrap.options import SearchOptions, Size, suggest
+from ripwrap.options import SearchOptions, Size
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

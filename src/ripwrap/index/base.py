@@ -32,6 +32,7 @@ from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import Required, required_literals
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.runner import DeadlineRunner
+from ripwrap._signature import lists_options
 from ripwrap._text import shown
 from ripwrap.binary import cache
 from ripwrap.binary.resolver import Rg
@@ -124,6 +125,7 @@ class _FinishedRefresh:
 class BaseIndex:
     """Base class of the async and the blocking `Index`: the index of the files of a directory."""
 
+    @lists_options(VISIBLE_FILES)
     def __init__(
         self,
         root: StrPath = ".",
