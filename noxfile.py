@@ -196,6 +196,15 @@ def docs(session: nox.Session) -> None:
     session.run("python", "scripts/check_site.py", site, screenshots)
 
 
+@nox.session(venv_backend="none")
+def fresh(session: nox.Session) -> None:
+    """Run README's two commands on a fresh Debian 12 and 13, with a part of the tests; `-- --whole` runs all tests.
+
+    It needs mmdebstrap or debootstrap, and root or uidmap (`scripts/fresh.py`).
+    """
+    session.run(sys.executable, "scripts/fresh.py", *session.posargs, external=True)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check the format, the lint rules, the order of the layers, the generated modules and the GitHub workflows."""
