@@ -4,24 +4,24 @@ import inspect
 import os
 import pydoc
 import re
+import sys
 from collections.abc import Iterator
-from contextlib import redirect_stdout
 from functools import partial
 from importlib.metadata import version as installed_version
-from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
-from cyclopts import App as CommandLine
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 import ripwrap
-from ripwrap import cli
-from ripwrap.cli.app import app as command_line
-from ripwrap.cli.help import EXIT_CODES, SETUP_EXIT_CODES
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import flag_pages  # noqa: E402 - it is in `scripts`
 
 project = "ripwrap"
 author = copyright = "The ripwrap maintainers"
@@ -62,7 +62,6 @@ html_css_files = ["style.css"]
 html_copy_source = False
 copybutton_exclude = ".linenos, .gp"  # prompts
 
-ROOT = Path(__file__).parent.parent
 # Map files outside the folder that Sphinx reads to the pages that show them.
 ELSEWHERE = {
     "README.md": "index.md",
@@ -77,9 +76,11 @@ _LINK = re.compile(r"^```.*?^```|`[^`\n]*`|(?<=\]\()(?![a-z]+:|#)[^)#\s]+", re.M
 _FENCE = re.compile(r"^```(\w+)$")
 _ANNOTATED = re.compile(r"~?(?:typing\.)?Annotated\[str, <ripwrap[^>]*>\]")
 _ROOM = re.compile(r"\bripwrap\.(?:\w+\.)*(?=[A-Z])")
-_COMMANDS = "<!-- the help of each command -->\n"
-_FLAG_LINES = re.compile(r"^  (?:    )?-.*\n(?: {20,}.*\n)*", re.MULTILINE)
-_EMPTY_GROUP = re.compile(r"^\w[\w ]+:\n\n", re.MULTILINE)
+WRITTEN = {
+    "<!-- the help of each command -->\n": flag_pages.describe_commands,
+    "<!-- a row for each flag of rg -->\n": flag_pages.describe_rg_flags,
+}
+"""Lines of pages that are replaced by text that a function writes."""
 _DIRECTIVE = re.compile(r"^```\{.*?^```\n", re.MULTILINE | re.DOTALL)
 _INCLUDE = re.compile(
     r'^```\{include\} (?P<path>\S+)\n(?::start-after: "(?P<from>.*)"\n)?(?::end-before: "(?P<to>.*)"\n)?```$',
@@ -108,41 +109,14 @@ def _follow(app: Sphinx, text: str, folder: Path) -> str:
 def _read(app: Sphinx, page: str, content: list[str]) -> None:
     path = Path(app.env.doc2path(page))
     if path.suffix == ".md":
-        content[0] = _follow(app, content[0], path.parent).replace(_COMMANDS, _describe_commands())
+        content[0] = _write(_follow(app, content[0], path.parent))
 
 
-def _help(*command: str) -> str:
-    """Return what `ripwrap COMMAND --help` prints."""
-    os.environ["COLUMNS"] = "80"
-    with redirect_stdout(StringIO()) as printed:
-        cli.run([*command, "--help"])
-    return printed.getvalue()
-
-
-def _commands(node: CommandLine, *above: str) -> Iterator[tuple[str, ...]]:
-    """Yield the names of the commands below a command, in the order of its help text."""
-    for name in node:
-        if not name.startswith("-") and node[name].show:
-            below = list(_commands(node[name], *above, name))
-            yield from below or [(*above, name)]
-
-
-def _describe_commands() -> str:
-    """Return a section for each command with its help; a flag that `search` has, too, is only in that section."""
-    known = set(_FLAG_LINES.findall(_help("search")))
-    sections: list[str] = []
-    for command in _commands(command_line):
-        text = _help(*command)
-        if command != ("search",):
-            left_out = [one for one in _FLAG_LINES.findall(text) if one in known]
-            for one in left_out:
-                text = text.replace(one, "", 1)
-            text = _EMPTY_GROUP.sub("", text).removesuffix(f"\n{EXIT_CODES}\n").removesuffix(f"\n{SETUP_EXIT_CODES}\n")
-            if left_out:
-                end = "\nExamples:\n"
-                text = text.replace(end, f"\n{len(left_out)} more options are those of `ripwrap search`.\n{end}")
-        sections.append(f"## ripwrap {' '.join(command)}\n\n```text\n{text.strip()}\n```\n")
-    return "\n".join(sections)
+def _write(text: str) -> str:
+    """Return the text of a page with the parts that functions write."""
+    for line, function in WRITTEN.items():
+        text = text.replace(line, function()) if line in text else text
+    return text
 
 
 def _include(app: Sphinx, path: Path, page: str, content: list[str]) -> None:
@@ -235,7 +209,7 @@ def _markdown(app: Sphinx, page: str) -> str:
         return text.partition(end)[0] if end else text
 
     app.env.current_document.docname = page  # links are made relative to it
-    return _DIRECTIVE.sub("", _INCLUDE.sub(included, path.read_text())).replace(_COMMANDS, _describe_commands())
+    return _write(_DIRECTIVE.sub("", _INCLUDE.sub(included, path.read_text())))
 
 
 def _write_for_models(app: Sphinx, error: Exception | None) -> None:
