@@ -187,7 +187,7 @@ def stores(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Make the pictures and build the site in `docs/_build`; check its links and take screenshots of two pages."""
+    """Make the pictures and build the site in `docs/_build`; check its links and take screenshots of six pages."""
     _install(session, "docs", extras="bin,cli,mcp")
     site, screenshots = "docs/_build/html", "docs/_build/screenshots"
     shutil.rmtree("docs/_build", ignore_errors=True)

@@ -1,5 +1,6 @@
 """Configure Sphinx for the documentation: `python -m nox -s docs`."""
 
+import html
 import inspect
 import os
 import pydoc
@@ -56,9 +57,12 @@ html_description = (
     "The typed Python API of ripgrep: it runs rg, and gives you matches, files and trees as typed objects."
 )
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # Furo's own underlines the names of modules
 html_title = f"ripwrap {version}"
 html_static_path = ["pictures/style.css"]
 html_css_files = ["style.css"]
+html_favicon = "pictures/favicon.svg"
+html_search_scorer = str(ROOT / "docs" / "pictures" / "scorer.js")
 html_copy_source = False
 copybutton_exclude = ".linenos, .gp"  # prompts
 
@@ -76,6 +80,8 @@ _LINK = re.compile(r"^```.*?^```|`[^`\n]*`|(?<=\]\()(?![a-z]+:|#)[^)#\s]+", re.M
 _FENCE = re.compile(r"^```(\w+)$")
 _ANNOTATED = re.compile(r"~?(?:typing\.)?Annotated\[str, <ripwrap[^>]*>\]")
 _ROOM = re.compile(r"\bripwrap\.(?:\w+\.)*(?=[A-Z])")
+NARROW = 34
+"""Number of characters of code that a window of 390 pixels has room for."""
 WRITTEN = {
     "<!-- the help of each command -->\n": flag_pages.describe_commands,
     "<!-- a row for each flag of rg -->\n": flag_pages.describe_rg_flags,
@@ -89,6 +95,7 @@ _INCLUDE = re.compile(
 _FIRST = re.compile(
     r"^# .*\n+(?:<!--.*\n+)?((?!```)[\w`*[](?:.|\n(?!\n))*?\.)(?=\s)", re.MULTILINE
 )  # the first sentence of a page
+_SENTENCE = re.compile(r".{20,}?[.:?](?=\s|$)")
 _TARGET = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
@@ -191,6 +198,21 @@ def _public(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes
     return None
 
 
+def _mark_short(app: Sphinx, tree: nodes.document, page: str) -> None:
+    """Mark code that fits on the line of a narrow window, so that style.css can keep its words whole."""
+    for code in tree.findall(nodes.literal):
+        if max(map(len, code.astext().split()), default=0) <= NARROW:
+            code["classes"].append("short")
+
+
+def _describe(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None) -> None:
+    """Let the first sentence of a page be its description, which search engines and previews of links show."""
+    first = tree.next_node(nodes.paragraph) if tree else None
+    sentence = _SENTENCE.match(" ".join(first.astext().split())) if first else None
+    description = html.escape(sentence[0] if sentence else html_description)
+    context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{description}">\n'
+
+
 def _pages(env: BuildEnvironment, page: str) -> Iterator[str]:
     """Yield a page and the pages below it, in the order of the tables of contents."""
     yield page
@@ -240,4 +262,6 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-before-process-signature", _remove_descriptions)
     app.connect("autodoc-process-signature", _signature)
     app.connect("missing-reference", _public)
+    app.connect("doctree-resolved", _mark_short)
+    app.connect("html-page-context", _describe)
     app.connect("build-finished", _write_for_models)

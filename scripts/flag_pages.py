@@ -36,6 +36,7 @@ IN_PYTHON: Mapping[str, str] = {
     "--pre-glob": "no; for archives, notebooks and documents, `inside=`",
     "--hostname-bin": "no: no links are printed",
     "--generate": "no: it makes files for rg",
+    "--file": "read the file, and pass a list as `pattern`",
     "--regexp": "the argument `pattern`, one or several",
     "--search-zip": '`inside="gz"`',
     "--json": "`search_messages()`",

@@ -9,6 +9,7 @@ All this happens in namespaces, which end with their processes and mounts. Witho
 """
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -43,7 +44,7 @@ def need(package: str, *programs: str) -> str:
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     if found := next(filter(None, (shutil.which(program, path=path) for program in programs)), None):
         return found
-    sys.exit(f"{' and '.join(programs)} are missing; install one: apt install {package}")
+    sys.exit(f"{' or '.join(programs)} is missing: apt install {package}")
 
 
 def namespaces() -> list[str]:
@@ -96,9 +97,9 @@ def inside(root: Path, command: str) -> int:
     return done.returncode
 
 
-def commands(whole: bool) -> list[str]:
+def commands(readme: str, whole: bool) -> list[str]:
     """Return the two commands that README prints; without `whole`, the second one selects `PART` of the tests."""
-    block = (PROJECT / "README.md").read_text("utf-8").partition("```console\n")[2].partition("```")[0]
+    block, *_ = re.findall("^```(?:sh|console)\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
     first, second = block.splitlines()
     return [first, second if whole else f"{second} -- -k {shlex.quote(PART)}"]
 
@@ -117,7 +118,8 @@ def check(suite: str, root: Path, whole: bool) -> tuple[bool, str]:
     lines = [f"{SUITES.get(suite, suite)}: made in {time.monotonic() - start:.0f} s, {megabytes(root)} MB"]
     furnish(root)
     home, codes = Path(f"{root}{HOME}"), list[int]()
-    for command in commands(whole):
+    readme = (home / "ripwrap" / "README.md").read_text("utf-8")
+    for command in commands(readme, whole):
         before, start = megabytes(home), time.monotonic()
         print(f"{suite}$ {command}", flush=True)
         codes.append(inside(root, command))
