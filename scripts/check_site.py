@@ -48,9 +48,13 @@ FOUND = {
     "blame": "how-to/recipes.html#how-do-i-find-who-wrote-a-match",
     "cancel": "how-to/",
     "pandas": "how-to/",
+    "timeout": "how-to/timeouts.html",
+    "grep": "reference/api/operations.html#ripwrap.grep",
     "search_columns": "reference/api/operations.html#ripwrap.search_columns",
 }
 """Beginning of the address of the first result of a search of the site; how-tos are first (docs/pictures/scorer.js)."""
+_HIDDEN_CONTENTS = "document.querySelector('.toc-tree li li')?.getBoundingClientRect().right > innerWidth"
+"""True if the page has sections, but a table of them only outside of the window."""
 _BROKEN = """() => [...document.querySelectorAll("code span.pre")]
     .filter(code => /^--[a-z0-9-]+$/.test(code.textContent) && code.checkVisibility())
     .filter(code => code.getBoundingClientRect().height > 2.2 * parseFloat(getComputedStyle(code).fontSize))
@@ -145,8 +149,7 @@ def wrong_in(page: Page) -> Iterator[str]:
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     if wide > 0:
         yield f"is {wide} pixels wider than its window"
-    contents = page.locator(".toc-tree li li").first
-    if page.evaluate("innerWidth") >= max(WIDTHS) and contents.count() and not contents.is_visible():
+    if page.evaluate("innerWidth") == max(WIDTHS) and page.evaluate(_HIDDEN_CONTENTS):
         yield "does not show its table of contents"
     for flag in page.evaluate(_BROKEN):
         yield f"breaks a line within {flag}"
