@@ -41,8 +41,7 @@ def run(*argv: str | Path) -> None:
 
 def need(package: str, *programs: str) -> str:
     """Return the first program that is installed, or exit with the name of a package that has one."""
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    if found := next(filter(None, (shutil.which(program, path=path) for program in programs)), None):
+    if found := next(filter(None, map(shutil.which, programs)), None):
         return found
     sys.exit(f"{' or '.join(programs)} is missing: apt install {package}")
 
@@ -131,6 +130,7 @@ def check(suite: str, root: Path, whole: bool) -> tuple[bool, str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Check each suite in namespaces, print what was measured, and return the exit code."""
+    os.environ["PATH"] = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"  # of root; it has chroot and debootstrap
     whole = "--whole" in arguments
     named = [one for one in arguments if one != "--whole"]
     if named[:1] == [INSIDE]:
