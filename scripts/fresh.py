@@ -83,7 +83,7 @@ def furnish(root: Path) -> None:
     for file in filter(os.path.exists, COPIED):
         shutil.copyfile(file, f"{root}{file}")
     run("chroot", root, "/usr/sbin/useradd", "--create-home", f"--home-dir={HOME}", "--shell=/bin/bash", "user")
-    run("git", "-c", "safe.directory=*", "clone", "--quiet", "--no-hardlinks", PROJECT, f"{root}{HOME}/ripwrap")
+    run("git", "clone", "--quiet", "--no-hardlinks", PROJECT, f"{root}{HOME}/ripwrap")
     run("chroot", root, "/usr/bin/chown", "--recursive", "user:user", HOME)
 
 
