@@ -95,7 +95,7 @@ _INCLUDE = re.compile(
 _FIRST = re.compile(
     r"^# .*\n+(?:<!--.*\n+)?((?!```)[\w`*[](?:.|\n(?!\n))*?\.)(?=\s)", re.MULTILINE
 )  # the first sentence of a page
-_SENTENCE = re.compile(r".{20,}?[.:?](?=\s|$)")
+_SENTENCE = re.compile(r".{20,300}?[.?](?=\s|$)")
 _TARGET = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
