@@ -54,23 +54,25 @@ PYRIGHT = next(package for package in GROUPS["dependency-groups"]["typing"] if "
 INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"
 QUICK = ("-m", "not slow")
 QUICK_OR_PYTHON = ("-m", "not slow or python")
+FEW_CASES = {"RIPWRAP_FEW_CASES": "1"}
 
 
-def _test(session: nox.Session, rg: str, *arguments: str) -> None:
+def _test(session: nox.Session, rg: str, *arguments: str, **variables: str) -> None:
     """Run tests with one rg of the matrix, or with all of them."""
     processes = FEWER if arguments == QUICK else PARALLEL
-    session.run("pytest", *processes, *arguments, *session.posargs, env={"RIPWRAP_RGS": rg})
+    session.run("pytest", *processes, *arguments, *session.posargs, env={"RIPWRAP_RGS": rg, **variables})
 
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     """Run the tests, on asyncio and trio; arguments go to pytest.
 
-    The first Python runs all tests with every rg of the matrix. The last one runs the quick tests and those marked
-    `python`. The others run the quick tests as `lowest` does.
+    The first Python runs all tests with every rg of the matrix. The others run three cases of each quick test, because
+    its cases differ in data and not in what they need of Python: the last one with the same rg and the same packages as
+    the first, and all cases of the tests marked `python`; those between with the packages and the rg of `lowest`.
     """
     if session.python not in (PYTHONS[0], PYTHONS[-1]):
-        _test_lowest(session)
+        _test_lowest(session, **FEW_CASES)
         return
     # zipfile-deflate64 has no wheels and takes long to build. Without it, one slow test is skipped.
     built = ["zipfile-deflate64"] if session.python == PYTHONS[0] and shutil.which("cc") else []
@@ -78,7 +80,7 @@ def tests(session: nox.Session) -> None:
     if session.python == PYTHONS[0]:
         _test(session, "")
     else:
-        _test(session, "15.2.0", *QUICK_OR_PYTHON)
+        _test(session, "15.2.0", *QUICK_OR_PYTHON, **FEW_CASES)
 
 
 @nox.session
@@ -87,12 +89,12 @@ def lowest(session: nox.Session) -> None:
     _test_lowest(session)
 
 
-def _test_lowest(session: nox.Session) -> None:
+def _test_lowest(session: nox.Session, **variables: str) -> None:
     project = GROUPS["project"]
     named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
     pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
     session.install(".[bin,cli]", *pins, *nox.project.dependency_groups(GROUPS, "test"))
-    _test(session, "13.0.0", *QUICK)
+    _test(session, "13.0.0", *QUICK, **variables)
 
 
 @nox.session(python="3.11")

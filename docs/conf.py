@@ -6,7 +6,7 @@ import os
 import pydoc
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -82,7 +82,7 @@ _ANNOTATED = re.compile(r"~?(?:typing\.)?Annotated\[str, <ripwrap[^>]*>\]")
 _ROOM = re.compile(r"\bripwrap\.(?:\w+\.)*(?=[A-Z])")
 NARROW = 34
 """Number of characters of code that a window of 390 pixels has room for."""
-WRITTEN = {
+WRITTEN: dict[str, Callable[[], str]] = {
     "<!-- the help of each command -->\n": flag_pages.describe_commands,
     "<!-- a row for each flag of rg -->\n": flag_pages.describe_rg_flags,
 }

@@ -233,6 +233,7 @@ def _shared(of_commands: Mapping[tuple[str, ...], Mapping[str, list[str]]]) -> d
     return {group: lines for group, lines in shared.items() if lines}
 
 
+@cache  # the page, and the text of all pages for language models
 def describe_commands() -> str:
     """Return a section for each command with its help; a section before them has the flags of several commands."""
     texts = {command: _help(*command) for command in _commands(app)}

@@ -9,12 +9,14 @@ import signal
 import ssl
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from filelock import FileLock
 
 from support import rgs
 from support.effort import times
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from support.mirror import Mirror
 
 ALL_EXTRAS = bool(os.environ.get("RIPWRAP_ALL_EXTRAS"))
+
+FEW_CASES = bool(os.environ.get("RIPWRAP_FEW_CASES"))
+"""Run three cases of each test, as `nox -s tests` does on all Pythons but the first."""
 
 NEEDS_POSIX = "marked `posix`"
 _SLOW_MODULE = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
@@ -65,17 +70,27 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if selected.get(config.option.markexpr, True) else True
 
 
+def _compiled_once(collector: pytest.Collector) -> AbstractContextManager[object]:
+    """Let the other workers of xdist wait for the one that compiles a module: that takes four times its collection."""
+    if not isinstance(collector, pytest.Module) or "PYTEST_XDIST_WORKER" not in os.environ or sys.dont_write_bytecode:
+        return nullcontext()
+    compiled = collector.path.parent / "__pycache__"
+    compiled.mkdir(exist_ok=True)
+    return FileLock(compiled / f"{collector.path.stem}.lock", poll_interval=0.01)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Load the Hypothesis profile before a module that uses it is imported.
+    """Load the Hypothesis profile before a module that uses it is imported, which one worker of xdist does first.
 
     With RIPWRAP_ALL_EXTRAS, fail if a module needs a package that is not installed.
     """
     if isinstance(collector, pytest.Module) and b"from hypothesis import" in collector.path.read_bytes():
         _load_profile()
-    report = yield
+    with _compiled_once(collector):
+        report = yield
     if ALL_EXTRAS and report.outcome == "skipped" and "could not import" in str(report.longrepr):
         report.outcome = "failed"
     return report
@@ -100,9 +115,32 @@ def pytest_report_header() -> str:
     return f"rg: {', '.join(versions())} where marked `rg_matrix`, {versions()[-1]} elsewhere"
 
 
+@pytest.hookimpl(trylast=True)  # after the tests are selected by markers and names
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With RIPWRAP_FEW_CASES, keep the first, the middle and the last case of each test that is not about Python."""
+    if not FEW_CASES:
+        return
+    cases = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if item.get_closest_marker("python") is None:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    left = {
+        id(case) for all_ in cases.values() for case in all_ if case not in (all_[0], all_[len(all_) // 2], all_[-1])
+    }
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in left])
+    items[:] = [item for item in items if id(item) not in left]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Collect no garbage until all tests are collected: there is hardly any, and looking for it took a tenth."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Exempt modules and collected tests from garbage collection, a fifth of whose time went into them."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

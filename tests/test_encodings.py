@@ -86,6 +86,7 @@ def test_character_that_rg_reads_otherwise_is_refused(codec: str, text: str) -> 
     assert raised.value.object[raised.value.start] == text[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.stress
 def test_labels_are_those_of_rg(tmp_path: Path) -> None:
     """Issue 38, 1: each label of the table means its encoding for rg, and rg knows no other name of Python's."""

@@ -24,11 +24,6 @@ def rows() -> list[list[str]]:
     return [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| `")]
 
 
-@cache
-def commands() -> str:
-    return flag_pages.describe_commands()
-
-
 def test_cheat_sheet_has_each_flag_of_rg_once() -> None:
     """Issue 41, 4."""
     named = [name for names, _, _ in rows() for name in re.findall(r"`(-\S+)`", names)]
@@ -74,7 +69,7 @@ def test_removed_entry_of_a_table_is_missed(name: str, monkeypatch: pytest.Monke
 @pytest.mark.slow
 def test_flags_of_several_commands_are_described_once(capfd: pytest.CaptureFixture[str]) -> None:
     """Issue 41, 4: the page had 58 screens, because each command repeated the options of files."""
-    text = commands()
+    text = flag_pages.describe_commands()
     shared, *sections = text.split("\n## ")
     for names in ("-g, --glob GLOB", "-t, --type TYPE", "-j, --threads NUM", "--cwd DIR"):
         assert text.count(f" {names} ") == shared.count(f" {names} ") == 1
@@ -91,5 +86,5 @@ def test_flags_of_several_commands_are_described_once(capfd: pytest.CaptureFixtu
 
 @pytest.mark.slow
 def test_every_command_has_a_section() -> None:
-    titles = re.findall(r"^## ripwrap (\w[\w-]*)", commands(), re.MULTILINE)
+    titles = re.findall(r"^## ripwrap (\w[\w-]*)", flag_pages.describe_commands(), re.MULTILINE)
     assert set(titles) == {name for name in app if not name.startswith("-") and app[name].show}

@@ -58,6 +58,8 @@ def frozen(tmp_path: Path, folder: Path, *, support: bool) -> tuple["subprocess.
     return done, len(starts.read_text().splitlines())
 
 
+@pytest.mark.slow
+@pytest.mark.python
 def test_frozen_program_starts_itself_once_as_a_worker_process(tmp_path: Path, plant: Plant) -> None:
     """Issue 38, 38: the worker process is the program, whose `freeze_support()` runs the code of the worker."""
     done, starts = frozen(tmp_path, plant(BESIDE), support=True)
@@ -65,6 +67,8 @@ def test_frozen_program_starts_itself_once_as_a_worker_process(tmp_path: Path, p
     assert starts == 2
 
 
+@pytest.mark.slow
+@pytest.mark.python
 def test_frozen_program_without_freeze_support_gets_one_error(tmp_path: Path, plant: Plant) -> None:
     """Issue 38, 38: it started itself without end."""
     done, starts = frozen(tmp_path, plant(BESIDE), support=False)

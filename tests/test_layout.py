@@ -57,6 +57,7 @@ def modules_of_types(source: Path) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_each_type_has_a_name_of_its_own() -> None:
     """Issue 37: 47 names of types were defined twice or more."""
     known = {*TWINS, *PUBLIC}

@@ -149,6 +149,7 @@ def test_public_module_is_an_attribute_of_the_package(name: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", [ripwrap, sync])
 def test_dir_has_only_public_names(package: ModuleType) -> None:
     """Issue 38, 31: it had `Any`, `sys`, `_MODULE_OF` and the private modules."""

@@ -254,6 +254,7 @@ def test_command_line_shows_no_control_on_a_terminal(arguments: tuple[str, ...],
     assert controls(text) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse these names")
 def test_command_line_writes_exact_bytes_into_a_pipe(plant: Plant) -> None:
     folder = plant({"\x1b[2J.txt": "needle \x1b[31m \x9b \u202e\n"})

@@ -213,6 +213,7 @@ def substituted(pattern: str, text: str) -> str:
     return "".join((*pieces, text[done:]))
 
 
+@pytest.mark.slow
 @pytest.mark.stress
 @pytest.mark.parametrize("pattern", ["x*", r"\b", "$", "a?", "^", ",|$", "é|", "(?:^|$)", "[^a]*", "a|", r"\w*"])
 def test_random_files_are_changed_as_a_whole_or_left_out(plant: Plant, pattern: str) -> None:

@@ -16,6 +16,7 @@ Plant = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("leaks_nothing")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "pattern", "replacement"),
     [

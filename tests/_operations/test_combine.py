@@ -89,6 +89,7 @@ def test_the_time_limit_is_for_all_searches(plant: Plant) -> None:
         sync.files_matching(all_of=["a", "b"], cwd=plant({"a": "ab"}), timeout=0)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_inverted_patterns_are_searched_one_by_one(plant: Plant, anyio_backend: str) -> None:
     """Issue 38, 44: as if `files_with_matches(invert_match=True)` ran once for each pattern."""

@@ -173,6 +173,7 @@ def write_random_tree(folder: Path, draw: random.Random) -> None:
         (folder / f"f{number}").write_bytes(text)
 
 
+@pytest.mark.slow
 @pytest.mark.rg_matrix
 @pytest.mark.stress
 def test_modes_agree_with_search(rg: RgBinary, folder: Path) -> None:

@@ -257,6 +257,7 @@ def test_file_of_many_lines_is_read_by_the_lines_with_the_name(plant: Plant, mon
     assert (one.line, one.kind, one.enclosing) == (2, "call", None)
 
 
+@pytest.mark.slow
 def test_large_files_are_left_out_unless_a_size_is_given(plant: Plant) -> None:
     root = plant({"a.py": "f()\n" + "x = 1\n" * 400_000})
     assert sync.references("f", cwd=root).uses == ()
@@ -271,8 +272,8 @@ def test_large_files_are_left_out_unless_a_size_is_given(plant: Plant) -> None:
 )
 def test_hostile_lines_take_linear_time(plant: Plant, line: str) -> None:
     for suffix in ("py", "ts", "cpp", "kt"):
-        found = find_occurrences(f"a.{suffix}", [line] * 500, "f", ())
-        assert len(found.occurrences) <= 500 * 100
+        found = find_occurrences(f"a.{suffix}", [line] * 250, "f", ())
+        assert len(found.occurrences) <= 250 * 100
 
 
 @given(

@@ -23,7 +23,7 @@ from ripwrap.binary import RgBinary
 from support.effort import times
 from support.outcomes import without_context
 
-pytestmark = [pytest.mark.slow, pytest.mark.python, pytest.mark.usefixtures("temporary")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("temporary")]
 
 Items = list[tuple[str, Any]]
 
@@ -162,6 +162,7 @@ def test_line_that_is_too_long_is_reported_with_the_name_of_its_item(caplog: pyt
     assert "in long one" in result.message
 
 
+@pytest.mark.python
 class TestItemsThatFail:
     @pytest.mark.anyio
     async def test_matches_before_an_error_are_yielded(self) -> None:
@@ -232,6 +233,7 @@ def test_pattern_is_checked_without_any_item() -> None:
             sync.grep_in("(", [])
 
 
+@pytest.mark.python
 @pytest.mark.anyio
 async def test_items_are_drawn_as_the_consumer_goes_on() -> None:
     drawn_items = 0
@@ -268,6 +270,7 @@ def test_slow_items_are_searched_before_a_batch_is_full() -> None:
     found.close()
 
 
+@pytest.mark.python
 class TestLeaving:
     @pytest.fixture(autouse=True)
     def nothing_is_left(self, leaks_nothing: None) -> None:
@@ -370,6 +373,7 @@ def test_directory_for_temporary_files_that_is_missing_is_an_error(monkeypatch: 
         list(sync.search_in("x", [("a", "x")]))
 
 
+@pytest.mark.python
 @pytest.mark.slow
 def test_forked_process_does_not_delete_the_files_of_a_search(temporary: Path) -> None:
     found = sync.search_in("x", ((str(number), b"x\n" * 20) for number in range(500)))

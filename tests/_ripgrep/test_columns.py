@@ -159,6 +159,7 @@ def written_records(draw: st.DrawFn) -> bytes:
     return (json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
 
+@pytest.mark.slow
 @settings(max_examples=times(100, 2000))
 @given(st.lists(written_records(), max_size=12), st.lists(st.integers(1, 20_000), min_size=1, max_size=4))
 def test_columns_equal_rows_for_any_texts(records: list[bytes], sizes: list[int]) -> None:

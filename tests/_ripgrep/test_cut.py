@@ -107,6 +107,7 @@ def raw(newest: RgBinary, folder: Path, pattern: str, limit: int, after: int) ->
     return None if done.returncode > 2 else list(MessageDecoder(("match", "context", "end")).feed(done.stdout))
 
 
+@pytest.mark.slow
 def test_max_count_means_what_rg_means(newest: RgBinary, plant: Plant) -> None:
     """Issue 38, 35: against rg itself, for generated texts with which it does not panic."""
     if newest.version < (15,):

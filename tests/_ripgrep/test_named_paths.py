@@ -177,6 +177,7 @@ for answer in (sync.search("x", cwd="unlisted", rg=RG), sync.tree(cwd="unlisted"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_named_path_without_permission_is_an_error(newest: RgBinary, closed: Path) -> None:
     """Issue 38, 42: `paths="no.txt"` with mode 000 was an empty answer, and `why()` said 'no such file'."""

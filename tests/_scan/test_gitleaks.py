@@ -327,6 +327,7 @@ MATCHES: dict[str, tuple[str, ...]] = {
 """Patterns of Go, and the lines that they match, as in RE2 (google-re2 1.1.20251105), whose syntax is that of Go."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("go", MATCHES)
 def test_patterns_of_go_match_what_re2_matches(go: str, plant: Plant) -> None:
     r"""Issue 38, 8: `\p{Greek}` and `\x{1F600}` were escaped, and `\101`, `\pL` and `[[:^alpha:]]` were errors."""

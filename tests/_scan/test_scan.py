@@ -114,6 +114,7 @@ def test_rule_that_is_searched_alone_has_its_groups(plant: Plant, multiline: boo
     assert (hit.captures[0].groups, hit.captures[0].named) == (("o", "n", "e"), {"last": "e"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "options"),
     [
@@ -351,6 +352,7 @@ def test_a_rule_leaves_out_matches(rule: dict[str, Any], found: list[str], plant
 KEYWORDS = ("Пароль", "geheimnis\u017ftraße", "\u212aey.*", "ΟΔΟΣ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", [" ", "\n"])
 @pytest.mark.parametrize(
     ("word", "encodings"),

@@ -114,6 +114,7 @@ def named(hits: Iterable[ScanMatch]) -> list[tuple[str | None, str, str]]:
     return [(hit.path, hit.submatches[0].match, hit.first.subject) for hit in hits if isinstance(hit, HistoryScanMatch)]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_findings_in_a_history_have_their_commits(repository: Path) -> None:
     """Issue 38, 9: versions of one file are different files, and an empty file is found by its name."""
@@ -157,6 +158,7 @@ def cli(*arguments: str, cwd: Path, code: int = 1) -> str:
     return output("scan", "--rules=rules.toml", *arguments, cwd=cwd, code=code)
 
 
+@pytest.mark.slow
 def test_command_scans_a_history(repository: Path) -> None:
     """Issue 38, 9: `ripwrap scan --history`, with commit and author in text, JSON, SARIF, and so in CSV."""
     ids = git(repository, "rev-list", "HEAD").split()
@@ -202,6 +204,7 @@ def test_known_text_in_a_new_version_is_known(repository: Path) -> None:
     assert len(list(baseline.new(sync.scan(TOKEN, cwd=repository, glob="*.py")))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

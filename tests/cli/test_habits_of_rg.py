@@ -150,6 +150,7 @@ def test_scan_reads_standard_input_only_if_it_is_named(
     assert output("scan", "--rules=rules.toml", cwd=folder, code=1) == "a.py:1:1: t: tok_abcd\n"
 
 
+@pytest.mark.slow
 def test_program_reads_its_pipe_and_no_terminal(plant: Plant) -> None:
     """Issue 38, 27: a pipe and a file are read; `/dev/null` and a closed stdin are not."""
     folder = plant({"a.py": "needle in a file\n"})
@@ -163,6 +164,7 @@ def test_program_reads_its_pipe_and_no_terminal(plant: Plant) -> None:
     assert redirected.stdout == b"<stdin>:1:needle in a file\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("search", "needle"), ("search", "-c", "needle"), ("scan",)], ids=" ".join)
 def test_closed_standard_input_is_empty(command: tuple[str, ...]) -> None:
     """Issue 38, 27: `ripwrap search needle - <&-` ended with a traceback; `rg needle - <&-` finds nothing.

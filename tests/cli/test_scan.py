@@ -56,6 +56,7 @@ def test_the_hook_of_pre_commit_is_a_command(planted: Path) -> None:
     assert sorted(found.splitlines()) == ["src/a é.py:2:5: token", "src/b.py:1:1: lines"]
 
 
+@pytest.mark.slow
 def test_built_in_rules_are_the_default(plant: Plant) -> None:
     """Issue 38, 9: `ripwrap scan` needed --rules."""
     token = "ghp_" + "aB3" * 12  # not in one piece, so that no scanner takes this file for one with secrets

@@ -66,6 +66,7 @@ def test_equal_chunks_are_one_result_with_their_number(plant: Plant, rg: RgBinar
         assert sum(COPIES.format(2, 1) in why for _, _, why in found) >= 1, name
 
 
+@pytest.mark.slow
 def test_more_copies_than_are_ranked_hide_no_other_file(plant: Plant, rg: RgBinary, tmp_path: Path) -> None:
     folder = plant({f"vendor/{number}/jar.py": VENDORED for number in range(700)} | {"src/lid.py": TREE["src/lid.py"]})
     for name, ask in _ways(folder, tmp_path / "index", rg).items():

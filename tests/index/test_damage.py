@@ -162,6 +162,7 @@ def _age(root: Path) -> None:
         os.utime(file, (1_700_000_000, 1_700_000_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -188,6 +189,7 @@ def test_changed_values_change_no_answer(
     assert len([record for record in caplog.records if "is rebuilt: it is damaged" in record.message]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", [*range(0, 100, 15), 18, "first page", "file"])
 def test_damaged_header_is_rebuilt(
     plant: Plant, rg: RgBinary, tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: int | str
@@ -211,6 +213,7 @@ def test_damaged_header_is_rebuilt(
     assert logged == 1 or (logged == 0 and isinstance(damaged, int))  # SQLite does not use every byte
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [

@@ -96,6 +96,7 @@ def _first_of_all(folder: Path, query: str, rg: RgBinary, index: sync.Index, too
     return [slashed(one.path) for some in found for one in some] + [place.file for place in places]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tree", "wanted"),
     [(WEB, FOUND), (LANGUAGES, SIGNED), (TEMPLATES, LITERAL), (UNICODE, SPELLED)],

@@ -65,6 +65,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "found"), CHOICES, ids=str)
 def test_globs_and_types_choose_archives_by_name_or_members(
     options: dict[str, Any], found: list[str], planted: Path

@@ -139,6 +139,7 @@ def arranged(place: str, folder: Path) -> tuple[dict[str, Any], Any]:
             return {"cwd": ".", "on": ThisMachine(str(folder))}, nullcontext()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_operations_answer_in_every_place_or_say_why_not(place: str, whole: Path, tmp_path: Path) -> None:
     options, block = arranged(place, tmp_path)

@@ -135,6 +135,7 @@ async def answers_async(**options: Any) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", ["directory", "revision", "items"])
 @settings(max_examples=times(9, 667), deadline=None)
 @given(TOPS, TREES, TREES, OPTIONS)
@@ -252,6 +253,7 @@ class Own:
         return Plan((), more=more) if self.later else Plan(parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", ["directory", "revision", "items"])
 @settings(max_examples=times(9, 200), deadline=None)
 @given(TOPS, TREES, TREES, OPTIONS, st.booleans(), st.sampled_from(["", "own+", "+own"]))
@@ -384,6 +386,7 @@ def test_further_runs_of_a_place_are_in_the_other_place_too(plant: Plant) -> Non
     assert [one.path for one in found] == ["two/b.txt"] * 9
 
 
+@pytest.mark.slow
 def test_named_path_may_exist_only_in_the_place(plant: Plant) -> None:
     """Issue 38, 26: only a path that the place lacks is missing."""
     folder = plant({"base/a.txt": "needle\n", "base/gone.txt": "needle\n", "cp/b.txt": CYRILLIC.encode("cp1251")})

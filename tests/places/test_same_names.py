@@ -104,6 +104,7 @@ def found_apart(kind: str, *, overlaps: bool) -> list[tuple[str, str, int, str]]
     return one_by_one(RULES[kind], SEVERAL, overlaps=overlaps)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("kind", RULES)
 def test_scan_tells_items_of_one_name_apart(kind: str, place: Callable[[Pairs], dict[str, Any]]) -> None:
@@ -114,6 +115,7 @@ def test_scan_tells_items_of_one_name_apart(kind: str, place: Callable[[Pairs], 
         assert scanned(RULES[kind], place(SEVERAL), overlaps=overlaps) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=times(6, 300), deadline=None)
 @given(
     kind=st.sampled_from(list(RULES)),

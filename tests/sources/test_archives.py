@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import inflate64
 import pytest
 
 from _operations.test_inside import tarred, zipped
@@ -104,6 +105,7 @@ def zstd_compress(content: bytes) -> bytes:
 
 
 class TestDamage:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "pack"),
         [
@@ -257,7 +259,6 @@ class TestNames:
 
 def deflate64(files: dict[str, bytes]) -> bytes:
     """Return a zip as `7z -mm=Deflate64` makes it."""
-    inflate64 = pytest.importorskip("inflate64")
     packed = {
         name: (deflater := inflate64.Deflater()).deflate(content) + deflater.flush() for name, content in files.items()
     }
@@ -275,7 +276,6 @@ def deflate64(files: dict[str, bytes]) -> bytes:
     return bytes(out)
 
 
-@pytest.mark.extra
 class TestDeflate64:
     def test_members_are_read_with_the_extra(self, plant: Callable[..., Path]) -> None:
         """Issue 38, 15: `inside="zip"` needed another package than `ripwrap install`."""
@@ -314,6 +314,7 @@ class TestDeflate64:
         assert found["f.zip!/b"] == b"needle"
         assert "broken: " in errors["f.zip!/a"]
 
+    @pytest.mark.slow
     def test_bomb_is_left_at_the_bound(self) -> None:
         """Issue 38, 15: 512 packed bytes may be 15 MB, so few bytes are unpacked at a time."""
         content = deflate64({"a": bytes(60 << 20)})

@@ -102,6 +102,7 @@ class TestDirectories:
         _, errors = read(bombs.tar_folders(tmp_path / "a.tar.gz", 50), Bounds(members=10))
         assert "more than 10 members" in errors[0].message
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("everywhere", [False, True])
     def test_headers_of_earlier_members_of_a_tar_are_not_kept(self, tmp_path: Path, everywhere: bool) -> None:
         def peak(members: int) -> int:
@@ -132,6 +133,7 @@ class TestMembers:
         path = bombs.zip_zeros(tmp_path / "a.zip", 15 * MIB)
         assert memory_of(source_of(path)) < 24 * MIB
 
+    @pytest.mark.slow
     def test_archives_in_archives_are_not_held(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(archives, "_HELD_BYTES", 1 << 16)
         path = bombs.zip_zeros(tmp_path / "a.zip", 1, depth=3, beside=os.urandom(3 * MIB))
@@ -191,6 +193,7 @@ SLOW_BOMBS: dict[str, Callable[[Path], Path]] = {
 
 
 class TestDeadline:
+    @pytest.mark.slow
     @pytest.mark.parametrize("bomb", [*SLOW_BOMBS])
     def test_time_limit_is_checked_while_nothing_is_found(self, tmp_path: Path, bomb: str) -> None:
         source = source_of(SLOW_BOMBS[bomb](tmp_path))
@@ -391,7 +394,6 @@ BOMBS: dict[str, tuple[str, str, Callable[[Path], Path]]] = {
 
 @pytest.mark.stress
 @pytest.mark.slow
-@pytest.mark.extra
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory is read from /proc")
 @pytest.mark.parametrize("mode", ["blocking", "async"])
 @pytest.mark.parametrize("bomb", [*BOMBS] if STRESS else ["false directory"])

@@ -11,8 +11,7 @@ import pytest
 from ripwrap import sync
 from support.effort import times
 
-pytestmark = [pytest.mark.usefixtures("leaks_nothing"), pytest.mark.extra]
-pytest.importorskip("charset_normalizer")
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
 
 WORDS = ["wait", "sec", "error", "config", "needle", "request", "id", "user", "code", "10", "x1", "foo_bar", "README"]
 TEXTS = {
@@ -39,6 +38,7 @@ def counts(folder: Path, pattern: str, encoding: str | None = None) -> Counter[s
     return Counter(match.path for match in sync.search(pattern, cwd=folder, no_ignore=True, **options))
 
 
+@pytest.mark.slow
 def test_one_sign_is_no_double_byte_text(plant: Callable[..., Path]) -> None:
     """Issue 38, 17: one Latin-1 sign was guessed as big5, and swallowed the letter after it."""
     signs = "µ©éß°ñ£ü½"
@@ -63,6 +63,7 @@ def text_of(chance: random.Random, words: list[str]) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(times(2, 40)))
 def test_detection_never_finds_fewer_ascii_words(tmp_path: Path, seed: int) -> None:
     """Issue 38, 17: each line of the text that has an ASCII word is found with detection.

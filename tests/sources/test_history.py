@@ -131,6 +131,7 @@ def check(folder: Path, history: History, ids: list[str], paths: Sequence[str]) 
         assert not any(content in trees[parent].values() for parent in history.parents[first])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(times(3, 100)))
 def test_commits_of_versions_are_those_of_a_walk_over_all_trees(tmp_path: Path, seed: int) -> None:
     """Issue 38, 10: merges, octopus merges, `-s ours`, dates that run backwards, with and without paths."""

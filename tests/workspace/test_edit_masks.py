@@ -108,7 +108,8 @@ def test_without_redact_nothing_is_refused(plant: Plant) -> None:
     assert "Written" in sync.Workspace(folder, write=True).replace_content("DB_PASSWORD=", "x", apply=True)
 
 
-@pytest.mark.parametrize("seed", range(times(300, 20)))
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(times(20, 300)))
 def test_lines_after_random_edits_mask_all_secrets_or_the_edits_are_refused(seed: int) -> None:
     rng = random.Random(seed)
     pieces = ["", "x", "\n", "=", "#", "a\nb", "-----END RSA PRIVATE KEY-----\n", "é", "'", " "]
@@ -140,6 +141,7 @@ def test_edit_of_a_blank_line_does_not_unmask_the_lines_of_a_key_after_it() -> N
         assert bool(EditMasks(redact).why_refused("a", raw, [FileChange(start, start, b"", after)])) == refused
 
 
+@pytest.mark.slow
 def test_file_that_is_too_large_to_be_masked_is_left_out() -> None:
     text = b"x\n" * (MAX_SCANNED_BYTES // 2)
     assert not EditMasks(redact).why_refused("a", text, [FileChange(0, 1, b"x", b"y")])

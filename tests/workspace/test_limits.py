@@ -186,6 +186,7 @@ def test_huge_ignore_file_is_read_in_bounded_memory(tmp_path: Path) -> None:
     assert peak < 10 << 20
 
 
+@pytest.mark.slow
 def test_only_the_first_rules_are_applied_and_a_note_says_so(plant: Plant) -> None:
     many = "".join(f"rule{number}\n" for number in range(MAX_RULES + 1_000))
     root = plant({".gitignore": f"first\n{many}last\n", "sub/first": "", "sub/last": "", "sub/deep/c": ""})
@@ -202,6 +203,7 @@ def test_only_the_first_rules_are_applied_and_a_note_says_so(plant: Plant) -> No
     assert "not all rules are applied" in found
 
 
+@pytest.mark.slow
 def test_rules_of_a_deep_directory_fit_into_one_bounded_text(tmp_path: Path) -> None:
     sub = "d/" * 120 + "d"
     (tmp_path / sub).mkdir(parents=True)
@@ -332,6 +334,7 @@ def test_long_multi_line_match_is_cut_and_the_rest_can_be_read(plant: Plant, lin
     assert [one.line for one in rest.matches] == [lines + 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 @pytest.mark.parametrize("redact", [False, True])
 def test_cut_match_never_looks_whole(plant: Plant, ends: str, redact: bool) -> None:

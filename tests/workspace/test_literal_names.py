@@ -82,6 +82,7 @@ def test_glob_with_a_name_in_it_matches_both_readings(
     assert [match.file for match in searched.matches] == found
 
 
+@pytest.mark.slow
 def test_ignored_file_with_a_comma_is_not_replaced_by_its_parts(rg: RgBinary, plant: Plant) -> None:
     """Issue 38, 43: a name that exists is meant, also if it is ignored or hidden."""
     names = ("data,2024.csv", ".x,data", "build/data,y", ".h/data,z")

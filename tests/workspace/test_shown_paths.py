@@ -153,6 +153,7 @@ def test_errors_of_rg_name_the_option(rg: RgBinary, plant: Plant, option: str, v
     assert option in str(raised.value) or (option == "dfa_size_limit" and rg.version < (14,))  # rg 13 names no flag
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_search_works_without_select_poll(rg: RgBinary, plant: Plant, order: str) -> None:
     """Issue 38, 45: eventlet removes `select.poll`, and searches failed with an `AttributeError`."""
