@@ -189,13 +189,22 @@ def stores(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Make the pictures and build the site in `docs/_build`; check its links and take screenshots of two pages."""
+    """Make the pictures and build the site in `docs/_build`; check its links and take screenshots of six pages."""
     _install(session, "docs", extras="bin,cli,mcp")
     site, screenshots = "docs/_build/html", "docs/_build/screenshots"
     shutil.rmtree("docs/_build", ignore_errors=True)
     session.run("python", "scripts/pictures.py", env={"PYTHONPATH": "tests"})
     session.run("sphinx-build", "--fail-on-warning", "--keep-going", "--builder=html", "--quiet", "docs", site)
     session.run("python", "scripts/check_site.py", site, screenshots)
+
+
+@nox.session(venv_backend="none")
+def fresh(session: nox.Session) -> None:
+    """Run README's two commands on a fresh Debian 12 and 13, with a part of the tests; `-- --whole` runs all tests.
+
+    It needs mmdebstrap or debootstrap, and root or uidmap (`scripts/fresh.py`).
+    """
+    session.run(sys.executable, "scripts/fresh.py", *session.posargs, external=True)
 
 
 @nox.session
