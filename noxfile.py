@@ -189,13 +189,22 @@ def stores(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Make the pictures and build the site in `docs/_build`; check its links and take screenshots of two pages."""
+    """Make the pictures and build the site in `docs/_build`; check its links and take screenshots of six pages."""
     _install(session, "docs", extras="bin,cli,mcp")
     site, screenshots = "docs/_build/html", "docs/_build/screenshots"
     shutil.rmtree("docs/_build", ignore_errors=True)
     session.run("python", "scripts/pictures.py", env={"PYTHONPATH": "tests"})
     session.run("sphinx-build", "--fail-on-warning", "--keep-going", "--builder=html", "--quiet", "docs", site)
     session.run("python", "scripts/check_site.py", site, screenshots)
+
+
+@nox.session(venv_backend="none")
+def fresh(session: nox.Session) -> None:
+    """Run README's two commands on a fresh Debian 12 and 13, with a part of the tests; `-- --whole` runs all tests.
+
+    It needs mmdebstrap or debootstrap, and root or uidmap (`scripts/fresh.py`).
+    """
+    session.run(sys.executable, "scripts/fresh.py", *session.posargs, external=True)
 
 
 @nox.session
@@ -233,7 +242,7 @@ def release(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Run mypy and pyright, and check that the whole public interface is typed."""
+    """Run mypy and pyright, also pyrefly and ty on a program that uses ripwrap, and check that the API is typed."""
     _install(session, "typing", extras="bin,cli,documents,fuzzy,hosted,mcp,semantic,structure,usearch")
     session.run("mypy")
     # On Windows, only ripwrap's own code can differ. These packages would take half of the time.
@@ -243,6 +252,9 @@ def types(session: nox.Session) -> None:
     session.run("mypy", f"--config-file={config}", "--platform=win32", "--exclude=/(frameworks|_pyinstaller)/", "src")
     session.run("pyright")
     session.run("pyright", "--pythonplatform=Windows", "src/ripwrap/_subprocess")
+    program, python = "tests/typing/test_downstream.py", f"{session.bin}/python"
+    session.run("pyrefly", "check", f"--python-interpreter-path={python}", program)
+    session.run("ty", "check", f"--python={python}", program)
     # Install the packages with the base classes of these adapters, without the fifty packages that they need to run.
     extras = GROUPS["project"]["optional-dependencies"]
     session.install("--no-deps", *extras["deepagents"], *extras["langchain"])

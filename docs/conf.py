@@ -1,27 +1,28 @@
 """Configure Sphinx for the documentation: `python -m nox -s docs`."""
 
+import html
 import inspect
 import os
 import pydoc
 import re
-from collections.abc import Iterator
-from contextlib import redirect_stdout
-from functools import cache, partial
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import version as installed_version
-from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
-from cyclopts import App as CommandLine
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 import ripwrap
-from ripwrap import cli
-from ripwrap.cli.app import app as command_line
-from ripwrap.cli.help import EXIT_CODES, SETUP_EXIT_CODES
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import flag_pages  # noqa: E402 - it is in `scripts`
 
 project = "ripwrap"
 author = copyright = "The ripwrap maintainers"
@@ -36,7 +37,7 @@ nitpick_ignore_regex = [
         "py:.*",
         r"ripwrap\.index\.models\._keep_hints|ripwrap\._scan\.rules\._check_regex",
     ),  # validators in annotations
-    ("py:.*", r"ripwrap\._overlay\.P"),  # a type variable
+    ("py:.*", r"ripwrap\.(_overlay\.P|workspace\.tool\.AnswerT_co)"),  # type variables
     ("py:class", r"ripwrap\._ripgrep\.(protocols\.Runner|change\.Change)"),  # private; see `ripwrap.places.Place`
     ("py:meth", r"ripwrap\..*\.model_\w+"),  # methods of Pydantic's models
 ]
@@ -56,13 +57,15 @@ html_description = (
     "The typed Python API of ripgrep: it runs rg, and gives you matches, files and trees as typed objects."
 )
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # Furo's own underlines the names of modules
 html_title = f"ripwrap {version}"
 html_static_path = ["pictures/style.css"]
 html_css_files = ["style.css"]
+html_favicon = "pictures/favicon.svg"
+html_search_scorer = str(ROOT / "docs" / "pictures" / "scorer.js")
 html_copy_source = False
 copybutton_exclude = ".linenos, .gp"  # prompts
 
-ROOT = Path(__file__).parent.parent
 # Map files outside the folder that Sphinx reads to the pages that show them.
 ELSEWHERE = {
     "README.md": "index.md",
@@ -77,9 +80,13 @@ _LINK = re.compile(r"^```.*?^```|`[^`\n]*`|(?<=\]\()(?![a-z]+:|#)[^)#\s]+", re.M
 _FENCE = re.compile(r"^```(\w+)$")
 _ANNOTATED = re.compile(r"~?(?:typing\.)?Annotated\[str, <ripwrap[^>]*>\]")
 _ROOM = re.compile(r"\bripwrap\.(?:\w+\.)*(?=[A-Z])")
-_COMMANDS = "<!-- the help of each command -->\n"
-_FLAG_LINES = re.compile(r"^  (?:    )?-.*\n(?: {20,}.*\n)*", re.MULTILINE)
-_EMPTY_GROUP = re.compile(r"^\w[\w ]+:\n\n", re.MULTILINE)
+NARROW = 34
+"""Number of characters of code that a window of 390 pixels has room for."""
+WRITTEN: dict[str, Callable[[], str]] = {
+    "<!-- the help of each command -->\n": flag_pages.describe_commands,
+    "<!-- a row for each flag of rg -->\n": flag_pages.describe_rg_flags,
+}
+"""Lines of pages that are replaced by text that a function writes."""
 _DIRECTIVE = re.compile(r"^```\{.*?^```\n", re.MULTILINE | re.DOTALL)
 _INCLUDE = re.compile(
     r'^```\{include\} (?P<path>\S+)\n(?::start-after: "(?P<from>.*)"\n)?(?::end-before: "(?P<to>.*)"\n)?```$',
@@ -88,6 +95,7 @@ _INCLUDE = re.compile(
 _FIRST = re.compile(
     r"^# .*\n+(?:<!--.*\n+)?((?!```)[\w`*[](?:.|\n(?!\n))*?\.)(?=\s)", re.MULTILINE
 )  # the first sentence of a page
+_SENTENCE = re.compile(r".{20,300}?[.?](?=\s|$)")
 _TARGET = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
@@ -108,42 +116,14 @@ def _follow(app: Sphinx, text: str, folder: Path) -> str:
 def _read(app: Sphinx, page: str, content: list[str]) -> None:
     path = Path(app.env.doc2path(page))
     if path.suffix == ".md":
-        content[0] = _follow(app, content[0], path.parent).replace(_COMMANDS, _describe_commands())
+        content[0] = _write(_follow(app, content[0], path.parent))
 
 
-def _help(*command: str) -> str:
-    """Return what `ripwrap COMMAND --help` prints."""
-    os.environ["COLUMNS"] = "80"
-    with redirect_stdout(StringIO()) as printed:
-        cli.run([*command, "--help"])
-    return printed.getvalue()
-
-
-def _commands(node: CommandLine, *above: str) -> Iterator[tuple[str, ...]]:
-    """Yield the names of the commands below a command, in the order of its help text."""
-    for name in node:
-        if not name.startswith("-") and node[name].show:
-            below = list(_commands(node[name], *above, name))
-            yield from below or [(*above, name)]
-
-
-@cache  # one page shows them, and all pages are asked
-def _describe_commands() -> str:
-    """Return a section for each command with its help; a flag that `search` has, too, is only in that section."""
-    known = set(_FLAG_LINES.findall(_help("search")))
-    sections: list[str] = []
-    for command in _commands(command_line):
-        text = _help(*command)
-        if command != ("search",):
-            left_out = [one for one in _FLAG_LINES.findall(text) if one in known]
-            for one in left_out:
-                text = text.replace(one, "", 1)
-            text = _EMPTY_GROUP.sub("", text).removesuffix(f"\n{EXIT_CODES}\n").removesuffix(f"\n{SETUP_EXIT_CODES}\n")
-            if left_out:
-                end = "\nExamples:\n"
-                text = text.replace(end, f"\n{len(left_out)} more options are those of `ripwrap search`.\n{end}")
-        sections.append(f"## ripwrap {' '.join(command)}\n\n```text\n{text.strip()}\n```\n")
-    return "\n".join(sections)
+def _write(text: str) -> str:
+    """Return the text of a page with the parts that functions write."""
+    for line, function in WRITTEN.items():
+        text = text.replace(line, function()) if line in text else text
+    return text
 
 
 def _include(app: Sphinx, path: Path, page: str, content: list[str]) -> None:
@@ -176,7 +156,10 @@ def _plain(text: str) -> str:
 
 
 def _remove_descriptions(app: Sphinx, thing: Any, bound: bool) -> None:
-    """Remove the descriptions of parameters from the annotations of a tool; its docstring has them, too."""
+    """Remove what the docstring of a function has, too: descriptions in annotations, and the list of its options."""
+    function = thing.__init__ if inspect.isclass(thing) else thing
+    for one in (function, getattr(function, "__wrapped__", function)):
+        getattr(one, "__dict__", {}).pop("__signature__", None)
     hints = getattr(thing, "__annotations__", {})
     hints.update({name: hint.__origin__ for name, hint in hints.items() if get_origin(hint) is Annotated})
 
@@ -218,6 +201,21 @@ def _public(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes
     return None
 
 
+def _mark_short(app: Sphinx, tree: nodes.document, page: str) -> None:
+    """Mark code that fits on the line of a narrow window, so that style.css can keep its words whole."""
+    for code in tree.findall(nodes.literal):
+        if max(map(len, code.astext().split()), default=0) <= NARROW:
+            code["classes"].append("short")
+
+
+def _describe(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None) -> None:
+    """Let the first sentence of a page be its description, which search engines and previews of links show."""
+    first = tree.next_node(nodes.paragraph) if tree else None
+    sentence = _SENTENCE.match(" ".join(first.astext().split())) if first else None
+    description = html.escape(sentence[0] if sentence else html_description)
+    context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{description}">\n'
+
+
 def _pages(env: BuildEnvironment, page: str) -> Iterator[str]:
     """Yield a page and the pages below it, in the order of the tables of contents."""
     yield page
@@ -236,7 +234,7 @@ def _markdown(app: Sphinx, page: str) -> str:
         return text.partition(end)[0] if end else text
 
     app.env.current_document.docname = page  # links are made relative to it
-    return _DIRECTIVE.sub("", _INCLUDE.sub(included, path.read_text())).replace(_COMMANDS, _describe_commands())
+    return _write(_DIRECTIVE.sub("", _INCLUDE.sub(included, path.read_text())))
 
 
 def _write_for_models(app: Sphinx, error: Exception | None) -> None:
@@ -267,4 +265,6 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-before-process-signature", _remove_descriptions)
     app.connect("autodoc-process-signature", _signature)
     app.connect("missing-reference", _public)
+    app.connect("doctree-resolved", _mark_short)
+    app.connect("html-page-context", _describe)
     app.connect("build-finished", _write_for_models)

@@ -55,7 +55,7 @@ def finds(rule: str, match: Match) -> Iterator[Find]:
     for span, place in zip(match.spans(), match.ranges(), strict=True):
         start = max(0, span[0] - MAX_LINE_CHARS // 2) if len(match.text) > MAX_LINE_CHARS else 0
         text = match.text[start : start + MAX_LINE_CHARS].strip()
-        yield Find(match.path or "", place.start_line, place.start_column + 1, rule, text)
+        yield Find(match.path, place.start_line, place.start_column + 1, rule, text)
 
 
 def check(files: Sequence[str], unread: list[str]) -> Iterator[Find]:

@@ -84,7 +84,7 @@ class LocationProvider:
         """
         found: list[tuple[list[str], Json]] = []
         async for match in ripwrap.search(pattern, cwd=self.root, limit=limit, follow=False, sort="path"):
-            uri = Path(self.root, match.path or "").as_uri()
+            uri = Path(self.root, match.path).as_uri()
             for hit, at in zip(match.submatches, match.utf16_ranges(), strict=True):
                 words = hit.match.split()
                 end = {"line": at.end_line - 1, "character": at.end_column}

@@ -56,7 +56,7 @@ def printable(path: str) -> str:
 
 def shown(repository: str, match: ripwrap.Match) -> str:
     """Format a match as one line."""
-    path = printable(os.path.join(repository, match.path or ""))
+    path = printable(os.path.join(repository, match.path))
     return f"{path}:{match.line_number}: {match.text.strip()}"
 
 

@@ -35,7 +35,7 @@ def count(pattern: str, folder: str) -> Counter[str]:
         def show(now: ripwrap.Progress) -> None:
             bar.update(task, description=f"{now.matches:,} matches in {now.files:,} files")
 
-        return Counter(match.path or "" for match in sync.search(pattern, cwd=folder, on_progress=show))
+        return Counter(match.path for match in sync.search(pattern, cwd=folder, on_progress=show))
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ async def collect(folder: str) -> dict[str, list[Mark]]:
     """Return the marks of each file, in path order."""
     found: dict[str, list[Mark]] = {}
     async for match in ripwrap.search(PATTERN, cwd=folder, follow=False, sort="path"):
-        found.setdefault(match.path or "", []).extend(marks(match))
+        found.setdefault(match.path, []).extend(marks(match))
     return found
 
 

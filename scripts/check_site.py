@@ -1,9 +1,10 @@
 """Check the site that Sphinx built: `python scripts/check_site.py SITE SCREENSHOTS`; exit with 1 if there is a fault.
 
 Faults are links to missing pages or anchors of the site, public names that the reference lacks, pages that `llms.txt`
-lacks, and Python or Markdown source in the text of a page. If Chromium is installed, each page is also opened in a wide
-and a narrow window. Then pages that are wider than the window, pictures that do not load and copied prompts are faults
-too.
+lacks, pages without an icon or a description, and Python or Markdown source in the text of a page. If Chromium is
+installed, each page is also opened in a wide and a narrow window. Then pages that are wider than the window, pictures
+that do not load, copied prompts, flags on two lines, and a table of contents that is not visible in the wide window are
+faults too, and so is a search whose first result is not the expected page.
 """
 
 import os
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from playwright.sync_api import Page, sync_playwright
@@ -22,7 +24,15 @@ import ripwrap
 from ripwrap import binary, index, mcp, sync, workspace
 
 WIDTHS = {1280: 800, 390: 844}
-SHOWN = {"front": "index.html", "reference": "reference/api/operations.html"}
+SHOWN = {
+    "front": "index.html",
+    "tutorial": "tutorial.html",
+    "recipes": "how-to/recipes.html",
+    "cheat-sheet": "migration/from-rg.html",
+    "commands": "reference/command-line.html",
+    "reference": "reference/api/operations.html",
+}
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # clipboard.js, which the copy buttons use, selects the text in a new element and executes this command.
 _COPIED = """() => {
@@ -32,6 +42,24 @@ _COPIED = """() => {
     delete document.execCommand;
     return copied;
 }"""
+FOUND = {
+    "gz": "how-to/recipes.html#how-do-i-search-in-a-gz-file",
+    "hidden files": "how-to/recipes.html#how-do-i-search-hidden-files",
+    "blame": "how-to/recipes.html#how-do-i-find-who-wrote-a-match",
+    "cancel": "how-to/",
+    "pandas": "how-to/",
+    "timeout": "how-to/timeouts.html",
+    "grep": "reference/api/operations.html#ripwrap.grep",
+    "search_columns": "reference/api/operations.html#ripwrap.search_columns",
+}
+"""Beginning of the address of the first result of a search of the site; how-tos are first (docs/pictures/scorer.js)."""
+_HIDDEN_CONTENTS = "document.querySelector('.toc-tree li li')?.getBoundingClientRect().right > innerWidth"
+"""True if the page has sections, but a table of them only outside of the window."""
+_BROKEN = """() => [...document.querySelectorAll("code span.pre")]
+    .filter(code => /^--[a-z0-9-]+$/.test(code.textContent) && code.checkVisibility())
+    .filter(code => code.getBoundingClientRect().height > 2.2 * parseFloat(getComputedStyle(code).fontSize))
+    .map(code => code.textContent)"""
+"""Flags that stand on two lines."""
 _INSIDES = re.compile(r"Annotated\[|object at 0x|```")
 
 
@@ -96,6 +124,23 @@ def insides(site: Path) -> Iterator[str]:
             yield f"{page.relative_to(site)} has {found[0]!r} in it"
 
 
+def undescribed(site: Path) -> Iterator[str]:
+    """Yield pages without an icon or a description."""
+    for page in site.rglob("*.html"):
+        for mark in ('icon" href="', '<meta name="description" content="'):
+            if mark not in page.read_text():
+                yield f"{page.relative_to(site)} lacks {mark}"
+
+
+def misplaced(site: Path, page: Page) -> Iterator[str]:
+    """Yield searches of the site that have an unexpected first result."""
+    for query, expected in FOUND.items():
+        page.goto(f"{(site / 'search.html').as_uri()}?q={query}")
+        first = page.locator("#search-results li a").first.get_attribute("href") or ""
+        if not first.startswith(expected):
+            yield f"the search for {query!r} finds {first} first, not {expected}"
+
+
 def wrong_in(page: Page) -> Iterator[str]:
     """Yield visible faults of the open page."""
     for image in page.locator("img").all():
@@ -104,13 +149,17 @@ def wrong_in(page: Page) -> Iterator[str]:
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     if wide > 0:
         yield f"is {wide} pixels wider than its window"
+    if page.evaluate("innerWidth") == max(WIDTHS) and page.evaluate(_HIDDEN_CONTENTS):
+        yield "does not show its table of contents"
+    for flag in page.evaluate(_BROKEN):
+        yield f"breaks a line within {flag}"
     for copied in page.evaluate(_COPIED):
         if re.search(r"^(\$|>>>|\.\.\.) ", copied, re.MULTILINE):
             yield f"has a button that copies a prompt: {copied.splitlines()[0]!r}"
 
 
 def seen(site: Path, screenshots: Path, browser: str) -> Iterator[str]:
-    """Yield the faults that show in a browser, for each page and width, and store screenshots of two pages."""
+    """Yield the faults that show in a browser, for each page and width, and store screenshots of six pages."""
     screenshots.mkdir(parents=True, exist_ok=True)
     errors: list[str] = []
     with sync_playwright() as playwright:
@@ -126,14 +175,16 @@ def seen(site: Path, screenshots: Path, browser: str) -> Iterator[str]:
                 for wrong in (*wrong_in(page), *errors):
                     yield f"{path.relative_to(site)} at {width} pixels {wrong}"
                 errors.clear()
-                if path in names:
-                    page.screenshot(path=screenshots / f"{names[path]}-{width}.png")
+                for scheme in SCHEMES if path in names else ():
+                    page.emulate_media(color_scheme=scheme)
+                    page.screenshot(path=screenshots / f"{names[path]}-{width}-{scheme}.png")
+        yield from misplaced(site, page)
         chromium.close()
 
 
 def main(site: Path, screenshots: Path) -> int:
     """Print all faults, and return the exit code."""
-    wrong = [*broken_links(site), *missing_names(site), *unlisted(site), *insides(site)]
+    wrong = [*broken_links(site), *missing_names(site), *unlisted(site), *undescribed(site), *insides(site)]
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser:
         wrong += seen(site, screenshots, browser)

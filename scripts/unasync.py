@@ -235,7 +235,7 @@ TARGETS = (
     Target(
         path="ripwrap/workspace/blocking.py",
         head='"""Blocking twin of `ripwrap.Workspace`, for code that does not await: `ripwrap.sync.Workspace`."""\n',
-        sources={"ripwrap.workspace.core": ["Tool", "Workspace"]},
+        sources={"ripwrap.workspace.core": ["Workspace"]},
         bases_of="Workspace",
         timeout=False,  # a workspace has one for all its tools
         words={

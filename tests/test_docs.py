@@ -17,7 +17,7 @@ import pipeline
 import ripwrap
 from ripwrap import binary, places, sync, workspace
 from ripwrap.sync import resolve
-from support import forks
+from support import demo, forks
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -28,10 +28,13 @@ BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?
 # Pages with blocks that need optional packages; other tests run them.
 ELSEWHERE = {"agents.md", "agent-frameworks.md", "mcp.md", "data-frames.md"}
 
+OPTIONAL = {"_code(": "ast_grep_py", "to_pandas(": "pandas"}
+"""Calls that need an optional package, and the module of the package."""
+
 
 def needed(block: "re.Match[str]") -> list[pytest.MarkDecorator]:
     """Return the marker of a block that needs an optional package."""
-    return [pytest.mark.extra] if "_code(" in block["code"] else []
+    return [pytest.mark.extra] if any(name in block["code"] for name in OPTIONAL) else []
 
 
 BLOCKS = [
@@ -46,11 +49,11 @@ DOCSTRINGS = {inspect.getdoc(thing) or "": 0 for thing in TOLD}
 IN_DOCSTRINGS = [pytest.param(block, marks=needed(block)) for text in DOCSTRINGS for block in BLOCK.finditer(text)]
 
 
-def run(block: "re.Match[str]", tmp_path: Path) -> None:
+def run(block: "re.Match[str]", tmp_path: Path, source: Path = ROOT / "docs" / "demo") -> None:
     """Run a block in a folder with the demo, and compare its output with the output block below it."""
-    if needed(block):
-        pytest.importorskip("ast_grep_py")
-    shutil.copytree(ROOT / "docs" / "demo", tmp_path / "docs" / "demo")
+    for name in (name for call, name in OPTIONAL.items() if call in block["code"]):
+        pytest.importorskip(name)
+    shutil.copytree(source, tmp_path / "docs" / "demo")
     path = os.pathsep.join([os.path.dirname(resolve().path), os.environ["PATH"]])
     done = forks.run(["-c"], block["code"], cwd=tmp_path, env={**os.environ, "PATH": path})
     assert (done.returncode, done.stderr) == (0, "")
@@ -61,7 +64,7 @@ def run(block: "re.Match[str]", tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "block"), BLOCKS, ids=lambda value: getattr(value, "stem", ""))
 def test_python_block_prints_the_output_below_it(page: Path, block: "re.Match[str]", tmp_path: Path) -> None:
-    run(block, tmp_path)
+    run(block, tmp_path, source=ROOT / "docs" / "demo" if page.name != "recipes.md" else demo.plant(tmp_path / "shop"))
 
 
 @pytest.mark.slow
@@ -78,6 +81,7 @@ def test_prose_wraps_at_100_columns(page: Path) -> None:
 
 
 NOT_RUN = {
+    "fastapi.md": 2,  # need a server; `examples/test_fastapi.py` runs them
     "from-grep-tools.md": 2,  # needs python-ripgrep and rgapi
     "from-ripgrepy.md": 1,  # needs ripgrepy
     "from-rpygrep.md": 1,  # needs rpygrep

@@ -14,10 +14,12 @@ from types import ModuleType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
+from pydantic import ValidationError
 
 import ripwrap
-from ripwrap import sync
+from ripwrap import _words, sync, testing
 from ripwrap.index import Index
+from ripwrap.places import PlacedSearchOptions
 
 IN_BINARY = {"install", "resolve"}
 
@@ -27,6 +29,7 @@ def asynchronous(name: str) -> Callable[..., Any]:
     return twin
 
 
+ANY: Any = ripwrap  # for calls that type checkers refuse
 CLASSES = {
     "Workspace",
     "Index",
@@ -193,6 +196,74 @@ def test_path_by_position_names_the_arguments(name: str, given: tuple[Any, ...],
         getattr(sync, name)(*given)
     with pytest.raises(TypeError, match=re.escape(f"{name}() {says}") + "$"):
         asyncio.run(awaited())
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: ANY.sync.search(regex="x"), "search() has no argument regex; did you mean pattern?"),
+        (lambda: ANY.search(patterns=["x"]), "search() has no argument patterns; did you mean pattern?"),
+        (
+            lambda: asyncio.run(ANY.grep(needle="x", limit=1)),
+            "grep() has no argument needle; did you mean pattern?",
+        ),
+        (lambda: ANY.sync.rank(question="x"), "rank() has no argument question; did you mean query?"),
+        (lambda: ANY.sync.replace("x", replace="y"), "replace() has no argument replace; did you mean replacement?"),
+        (lambda: ANY.sync.expand(testing.match(), root="src"), "expand() has no argument root; did you mean cwd?"),
+        (lambda: ANY.sync.why(file="x"), "why() has no argument file; did you mean path?"),
+        (lambda: ANY.Workspace(root="src"), "Workspace() has no argument root; pass directories by position"),
+        (
+            lambda: ANY.sync.Repositories(root="src"),
+            "Repositories() has no argument root; pass directories by position",
+        ),
+        (lambda: ANY.sync.Repositories("src").search(regex="x"), "has no argument regex; did you mean pattern?"),
+        (
+            lambda: ANY.sync.search("x", inside=True),
+            "inside takes formats to search in, such as inside=['zip', 'tar', 'gz']",
+        ),
+        (
+            lambda: ANY.files(inside=3),
+            "inside takes formats to search in, such as inside=['zip', 'tar', 'gz'], got 3",
+        ),
+        (lambda: ANY.sync.search("x", inside=[True]), "inside takes formats to search in, such as"),
+    ],
+)
+def test_word_of_another_library_names_the_argument(call: Callable[[], object], says: str) -> None:
+    """Issue 41, 3: Python said that `pattern` is missing, or that `root` is unexpected, and `bool` is not iterable."""
+    with pytest.raises(TypeError, match=re.escape(says)):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: ANY.sync.search("x", root="src"), "unknown option root; did you mean cwd?"),
+        (lambda: ANY.files(folder="src"), "unknown option folder; did you mean cwd?"),
+        (lambda: ANY.sync.grep("x", whole_word=True), "unknown option whole_word; did you mean word_regexp?"),
+        (
+            lambda: ANY.sync.search("x", search_zip=True),
+            "unknown option search_zip; pass inside=['gz', 'bz2', 'xz', 'zst']",
+        ),
+        (lambda: ANY.search("x", timeout=1), "unknown option timeout; cancel the call instead, as in `async with"),
+        (lambda: ANY.files(timeout=1), "unknown option timeout; cancel the call instead"),
+        (
+            lambda: ANY.sync.search("x", case_insensitive=True),
+            "unknown option case_insensitive; did you mean ignore_case?",
+        ),
+        (lambda: ANY.sync.search("x", path="src"), "unknown option path; did you mean paths?"),
+        (lambda: ANY.sync.search("x", nonsense=1), "unknown option nonsense; see ripwrap.SearchOptions"),
+    ],
+)
+def test_unknown_option_names_what_ripwrap_has(call: Callable[[], object], says: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(says)):
+        call()
+
+
+def test_words_are_no_arguments_themselves() -> None:
+    """No word of the tables hides an argument that a function has."""
+    options = PlacedSearchOptions.__annotations__.keys()
+    assert not options & (_words._WORDS.keys() - {"replace"} | _words._INSTEAD.keys())
+    assert set(_words._WORDS.values()) - options <= {"cwd", "pattern", "replacement", "path", "lang", "rg"}
 
 
 @pytest.mark.parametrize("package", [ripwrap, sync])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import fresh
 from ripwrap import Rule, cli, sync
 
 ROOT = Path(__file__).parent.parent
@@ -110,7 +111,7 @@ def test_every_function_with_options_is_compared_with_readme() -> None:
     taking = {
         name
         for name, function in functions.items()
-        if inspect.isfunction(function) and "options" in inspect.signature(function).parameters
+        if inspect.isfunction(function) and "glob" in inspect.signature(function).parameters
     }
     assert taking == {*FUNCTIONS, *OTHERWISE}
     named = {name.removesuffix("()") for name in re.findall(r"`([\w.]+\(?\)?)`", SEARCHED + LEFT_OUT)}
@@ -162,10 +163,11 @@ def test_readme_names_what_closes_a_stream() -> None:
 
 def test_each_command_of_readme_makes_its_environment() -> None:
     """Issue 41, 1: fresh Debian has no `python`, and refuses to install packages outside of an environment."""
-    commands = README.partition("```console\n")[2].partition("```")[0].splitlines()
+    commands = fresh.commands(README, whole=True)
     assert [command.split(" && ")[:2] for command in commands] == [
         ["python3 -m venv .venv", ". .venv/bin/activate"]
     ] * 2
+    assert fresh.commands(README, whole=False)[1] == f"{commands[1]} -- -k '{fresh.PART}'"
 
 
 def test_pages_install_ripwrap_from_the_clone() -> None:
@@ -173,3 +175,11 @@ def test_pages_install_ripwrap_from_the_clone() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     named = [line for page in pages for line in page.read_text("utf-8").splitlines() if "ripwrap[" in line]
     assert [line for line in named if "--find-links" not in line] == []
+
+
+def test_missing_program_of_the_session_fresh_is_named_with_its_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    with pytest.raises(SystemExit, match="mmdebstrap or debootstrap is missing: apt install mmdebstrap"):
+        fresh.make("trixie", tmp_path)

@@ -285,10 +285,19 @@ class TestGrepResult:
         assert sync.grep("x", cwd=folder, rg=rg15, limit=0)
         assert not sync.grep("y", cwd=folder, rg=rg15)
 
-    def test_iteration_yields_files_and_matches_yields_matches(self, plant: Plant) -> None:
+    def test_iteration_yields_files_and_matches_has_the_matches(self, plant: Plant) -> None:
+        """Issue 41, 3: `for match in result.matches` raised `TypeError`, because it was a method."""
         result = sync.grep("x", cwd=plant({"a": "x\nx\n", "b": "x\n"}), rg=rg15)
         assert list(result) == list(result.files)
-        assert [(match.path, match.line_number) for match in result.matches()] == [("a", 1), ("a", 2), ("b", 1)]
+        assert [(match.path, match.line_number) for match in result.matches] == [("a", 1), ("a", 2), ("b", 1)]
+        assert len(result.matches) == 3 and result.matches[-1] in result.matches == (*result.matches,)
+
+    def test_call_of_matches_warns_and_works(self, plant: Plant) -> None:
+        result = sync.grep("x", cwd=plant({"a": "x\n"}), rg=rg15)
+        with pytest.warns(DeprecationWarning, match="use GrepResult.matches, without a call") as warned:
+            called = result.matches()
+        assert next(called) == result.matches[0]
+        assert warned[0].filename == __file__
 
     @pytest.mark.posix
     def test_text_of_a_result_has_greps_format(self, plant: Plant) -> None:

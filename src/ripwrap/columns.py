@@ -23,7 +23,7 @@ class Columns:
     `len()` is the number of matches. `to_arrow()`, `to_pandas()` and `to_polars()` return a table with these columns.
 
     Attributes:
-        path: Path of the file, as in `Match.path`; empty if rg names no file.
+        path: Path of the file, as in `Match.path`.
         line_number: Number of the first line, from 1; `None` if rg does not count lines.
         absolute_offset: Offset of the line in bytes from the start of the (decoded) file.
         text: Line without its line terminator, as in `Match.text`.
@@ -39,7 +39,7 @@ class Columns:
     @classmethod
     def of(cls, matches: Iterable[Match]) -> "Columns":
         """Return the columns of matches, such as the matches that `search()` yields."""
-        rows = [(one.path or "", one.line_number, one.absolute_offset, one.text, one.spans()) for one in matches]
+        rows = [(one.path, one.line_number, one.absolute_offset, one.text, one.spans()) for one in matches]
         columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)] or [[] for _name in _NAMES]
         return cls(*columns)
 

@@ -41,7 +41,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
+from ripwrap._signature import lists_options
 from ripwrap._text import shown
+from ripwrap._words import advise
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -187,23 +189,38 @@ def combination_error(what: str | Hint, other: Hint, reason: str = "") -> ValueE
 
 
 def named_paths(function: F) -> F:
-    """Give a public function a better error for a path that is passed by position: its `paths` and `cwd` are names."""
-    most, keywords = function.__code__.co_argcount, function.__kwdefaults__ or {}
+    """Give a public function better errors for wrong arguments, and a signature that lists its options.
+
+    The error for a path that is passed by position names `paths` and `cwd`. The error for a word of another library,
+    such as `regex`, names the argument.
+    """
+    lists_options()(function)
+    code, keywords = function.__code__, function.__kwdefaults__ or {}
+    called = function.__qualname__.removesuffix(".__init__").removeprefix("Base")
+    most = code.co_argcount
+    known = frozenset(code.co_varnames[: most + code.co_kwonlyargcount])
+    required = code.co_varnames[: most - len(function.__defaults__ or ())]
+    is_open = bool(code.co_flags & inspect.CO_VARKEYWORDS)
     names = " or ".join(f"{name}=" for name in ("paths", "cwd") if name in keywords)
 
-    def check(given: int) -> None:
-        if given > most:
+    def check(given: int, named: dict[str, Any]) -> None:
+        if given > most and names:
             takes = f"{most} positional argument{'' if most == 1 else 's'}"
-            raise TypeError(f"{function.__name__}() takes {takes} but {given} were given; pass {names} by name")
+            raise TypeError(f"{called}() takes {takes} but {given} were given; pass {names} by name")
+        missing = [name for name in required[given:] if name not in named]
+        if missing or not is_open:
+            for name in named.keys() - known:
+                if said := advise(name, missing or known):
+                    raise TypeError(f"{called}() has no argument {name}; {said}")
 
     @functools.wraps(function)
     def call(*given: Any, **named: Any) -> Any:
-        check(len(given))
+        check(len(given), named)
         return function(*given, **named)
 
     @functools.wraps(function)
     async def call_async(*given: Any, **named: Any) -> Any:
-        check(len(given))
+        check(len(given), named)
         return await function(*given, **named)
 
     return cast("F", call_async if inspect.iscoroutinefunction(function) else call)

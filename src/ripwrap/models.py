@@ -9,15 +9,23 @@ import errno
 import hashlib
 import os
 from codecs import getincrementaldecoder
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import VERSION, AliasChoices, AliasPath, BaseModel, Field
 
 from ripwrap._text import FsPath, Text, raw_bytes, shown, text_of
 
 Span: TypeAlias = tuple[int, int]
+
+if TYPE_CHECKING:
+    # `int | MaybeNone` needs no check for None, and allows it: "the Any trick", as in typeshed's `re.Match.group()`
+    # (https://typing.python.org/en/latest/guides/writing_stubs.html#the-any-trick).
+    MaybeNone: TypeAlias = Any
+else:
+    MaybeNone = None
 
 
 class Range(NamedTuple):
@@ -37,6 +45,11 @@ def _unwrapped(name: str, **extra: Any) -> Any:
     """Return a field that accepts rg's form `{name: {"text": …}}` and the form `{name: …}` of the model's JSON."""
     return Field(validation_alias=AliasChoices(AliasPath(name, "text"), name), **extra)
 
+
+_NO_FILE = (
+    "no such file; pass the directory that was searched, as in match.file(cwd). A match in an archive, a document, an "
+    "item or on a host has no file on this machine"
+)
 
 # From pydantic 2.14 on, a model's validator is made when the model is first used, because this takes time. Earlier
 # versions have no lock for it: two threads that use a model for the first time could see an incomplete validator.
@@ -72,19 +85,48 @@ class _FileLines(Model, frozen=True):
     """Line or lines of a file in rg's output; base class of `Match` and `Context`.
 
     Attributes:
-        path: Path of the file, relative to `cwd` unless the caller gave an absolute path; `None` if rg names no file.
+        path: Path of the file, relative to `cwd` unless the caller gave an absolute path.
         lines: Line with its line terminator, or with `multiline` several lines. Bytes that are not UTF-8 are U+FFFD.
-        line_number: Number of the first line, from 1; `None` if rg does not count lines (`no_line_number`).
+        line_number: Number of the first line, from 1; `None` if rg does not count lines (`no_line_number`), and for the
+            path that a rule of `scan()` matched. For type checkers it is `int | Any`, so it needs no check for `None`.
         absolute_offset: Offset of `lines` in bytes from the start of the (decoded) file.
         submatches: Parts that matched, from left to right; empty for a line of context. With `invert_match`, it is the
             reverse: only lines of context have submatches.
     """
 
-    path: FsPath | None = _unwrapped("path")
+    path: FsPath = _unwrapped("path")
     lines: Text = _unwrapped("lines")
-    line_number: int | None
+    line_number: int | MaybeNone
     absolute_offset: int
     submatches: tuple[Submatch, ...]
+
+    def __str__(self) -> str:
+        """Return what rg prints: `path:line:text`, or `path-line-text` for context; without a newline at the end.
+
+        Several lines have a path and number each. With `replace`, the text has the replacements. U+FFFD is in place of
+        bytes that are not UTF-8, and control characters are escaped, because a terminal obeys them.
+        """
+        return "\n".join(as_printed(self, self._printed_path))
+
+    @property
+    def _printed_path(self) -> str:
+        return self.path
+
+    def file(self, cwd: str | os.PathLike[str] = os.curdir) -> Path:
+        """Return the absolute path of the file.
+
+        Args:
+            cwd: Directory that was searched, such as `GrepResult.root`; for a `RootMatch`, the directory of its root.
+
+        Raises:
+            FileNotFoundError: This machine has no such file. `cwd` may be wrong, or the file may be deleted. A member
+                of an archive, a part of a document, an item, and a match of a host are no files of this machine. For a
+                match of a revision, the file of the working tree is looked for.
+        """
+        file = Path(cwd, self.path).absolute()
+        if not os.path.exists(file):
+            raise FileNotFoundError(errno.ENOENT, _NO_FILE, os.fspath(file))
+        return file
 
     @property
     def raw_lines(self) -> bytes:
@@ -201,7 +243,7 @@ class Begin(Model, frozen=True):
     """Message at the start of a file that has a match; with `passthru`, of any file that is not empty."""
 
     type: Literal["begin"] = "begin"
-    path: FsPath | None = _unwrapped("path")
+    path: FsPath = _unwrapped("path")
 
 
 class Location(Model, frozen=True):
@@ -266,6 +308,16 @@ class Match(_FileLines, frozen=True):
         return b"".join((*pieces, raw[done:]))
 
 
+def as_printed(line: _FileLines, path: str) -> Iterator[str]:
+    """Yield each line of a match or context as rg prints it below a path; without the path if it is empty."""
+    mark, text = (":", line.replaced()) if isinstance(line, Match) else ("-", line.lines)
+    before = f"{shown(path)}{mark}" if path else ""
+    text = shown(text.removesuffix(line.line_terminator), lines=True)
+    # A record that ends with NUL is one line, even if it has newlines.
+    for offset, one in enumerate([text] if line.line_terminator == "\0" else text.split("\n")):
+        yield f"{before}{'' if line.line_number is None else f'{line.line_number + offset}{mark}'}{one}"
+
+
 class Captures(Model, frozen=True):
     """Groups of a submatch.
 
@@ -318,7 +370,7 @@ class ScanMatch(CapturedMatch, frozen=True):
         """Hash of the rule, the path and the matched text, in hexadecimal; it does not depend on the line number."""
         parts = (
             self.rule.encode(),
-            os.fsencode(self.path or "").replace(os.sep.encode(), b"/"),
+            os.fsencode(self.path).replace(os.sep.encode(), b"/"),
             self.submatches[0].raw_match,
         )
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
@@ -386,7 +438,7 @@ class End(Model, frozen=True):
     """
 
     type: Literal["end"] = "end"
-    path: FsPath | None = _unwrapped("path")
+    path: FsPath = _unwrapped("path")
     binary_offset: int | None = None
     stats: Stats
     encoding: str | None = None
@@ -484,6 +536,15 @@ class HistoryMatch(Match, frozen=True):
     first: Commit
     last: Commit | None
 
+    def file(self, cwd: str | os.PathLike[str] = os.curdir) -> Path:
+        """Raise `FileNotFoundError`: git has this version of the file, and the disk may have another one."""
+        said = f"the match is in a version that git has, and not on the disk; read it with: git show {self.blob}"
+        raise FileNotFoundError(errno.ENOENT, said, os.path.join(cwd, self.path))
+
+    @property
+    def _printed_path(self) -> str:
+        return f"{self.first.id[:12]}:{self.path}"  # as `git grep` prints a line of a commit
+
 
 class HistoryScanMatch(ScanMatch, HistoryMatch, frozen=True):
     """Text that a rule of `scan()` matched in a version of a file, from a git history (`ripwrap.places.History`)."""
@@ -499,6 +560,10 @@ class FileCount(Model, frozen=True):
 
     path: FsPath
     count: int
+
+    def __str__(self) -> str:
+        """Return `path:count`, as rg prints it; bytes of the path that are not UTF-8 become U+FFFD."""
+        return f"{shown(self.path)}:{self.count}"
 
 
 class TreeEntry(Model, frozen=True):

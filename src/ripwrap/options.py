@@ -9,61 +9,13 @@ rg's command line. Values are not converted to the declared types: `max_count="3
 import inspect
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
 from ripwrap.errors import Hint, HintedText
-
-ALIASES: Mapping[str, tuple[str, ...]] = {
-    "pattern": ("query", "regex"),
-    "query": ("question", "search_term", "q"),
-    "path": ("paths", "search_path", "directory", "dir", "target_directory", "dir_path", "cwd", "file_path"),
-    "start_line": ("offset", "start", "line"),
-    "end_line": ("end",),
-    "ranges": ("view_range", "line_range"),
-    "context_lines": ("context", "-C", "C"),
-    "before_context": ("-B", "B"),
-    "after_context": ("-A", "A"),
-    "max_matches": ("head_limit", "limit", "max_results", "-m"),
-    "limit": ("head_limit", "max_results", "max_entries"),
-    "file_pattern": ("glob", "include", "include_pattern", "-g"),
-    "file_type": ("type", "-t"),
-    "entry_type": ("type", "-t", "-type"),
-    "case_insensitive": ("-i", "ignore_case"),
-    "fixed_strings": ("-F", "literal", "literal_text"),
-    "multiline": ("-U",),
-    "include_hidden": ("hidden",),
-    "include_ignored": ("no_ignore",),
-    "ignore": ("exclude", "exclude_patterns"),
-    "max_depth": ("depth",),
-}
-"""Map the name of an argument to its other names in the library, in rg and in other programs.
-
-The agent tools accept all of these names. If a call of the library has an unknown name, the error suggests the name
-that the called function has for the same argument.
-"""
-
-
-def suggest(name: str, known: Collection[str]) -> str:
-    """Return the known argument that an unknown name stands for, or is similar to; empty if no argument fits.
-
-    For a name such as `exclude`, return `glob="!…"` if `glob` is known.
-    """
-    for key, others in ALIASES.items():
-        row = (key, *others)
-        if name in row and (meant := next((one for one in row if one in known), "")):
-            return meant
-    if name in ("ignore", *ALIASES["ignore"]) and "glob" in known:
-        return 'glob="!…"'
-    import difflib  # late: few calls have a wrong name
-
-    # Never suggest the opposite, such as files_without_match for files_with_matches.
-    alike = [one for one in known if ("without" in one) == ("without" in name)]
-    return next(iter(difflib.get_close_matches(name, alike, 1, cutoff=0.8)), "")
-
 
 OptionGroup: TypeAlias = Literal["pattern", "files", "output", "engine"]
 

@@ -4,6 +4,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from typing_extensions import deprecated
+
 from ripwrap._display import diff, html
 from ripwrap._display.plain import grep_lines
 from ripwrap._text import FsPath, Text, plural, shown, text_of
@@ -78,6 +80,10 @@ class FileMatches(Model, frozen=True):
     matches: tuple[GrepMatch, ...]
     total_matches: int
     binary_offset: int | None = None
+
+    def __str__(self) -> str:
+        """Return the lines as rg prints them, `path:line:text` or `path-line-text` for context."""
+        return "\n".join(grep_lines([(self.path, self.lines())]))
 
     def lines(self) -> Iterator[Match | Context]:
         """Iterate over the matches and their lines of context, in the order of the lines."""
@@ -235,11 +241,22 @@ class Coverage(Model, frozen=True):
         return f"{least}{plural(self.searched, 'file')} searched{rest}."
 
 
+class PageMatches(tuple[GrepMatch, ...]):
+    """Matches of a page: a tuple. A call returns an iterator, as when `GrepResult.matches` was a method; deprecated."""
+
+    __slots__ = ()
+
+    @deprecated("GrepResult.matches() is deprecated; use GrepResult.matches, without a call")
+    def __call__(self) -> Iterator[GrepMatch]:
+        """Return an iterator over the matches. Deprecated."""
+        return iter(self)
+
+
 class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required=True):
     """Page of matches, as `grep()` returns it, with the number of all matches.
 
     `len()` is the number of matches on the page. The result is true if there is any match (`total_matches`), on this
-    page or another. Iteration goes over `files`; `matches()` iterates over the matches of all files. `str()` has the
+    page or another. Iteration goes over `files`; `matches` has the matches of all files. `str()` has the
     format of `rg --heading=never`, followed by `message`.
 
     A match is a record of rg's JSON: a matching line, or with `multiline` consecutive lines that match together.
@@ -296,14 +313,14 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
         """Iterate over the files of the page."""
         return iter(self.files)
 
-    def matches(self) -> Iterator[GrepMatch]:
-        """Iterate over the matches of the page, file by file."""
-        for file in self.files:
-            yield from file.matches
+    @property
+    def matches(self) -> PageMatches:
+        """Matches of the page, file by file."""
+        return PageMatches(match for file in self.files for match in file.matches)
 
     def columns(self) -> Columns:
         """Return the matches of the page as columns."""
-        return Columns.of(self.matches())
+        return Columns.of(self.matches)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the matches of the page as a data frame of pandas; see `Columns.to_pandas()`.

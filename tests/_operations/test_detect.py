@@ -71,7 +71,7 @@ def compare(pattern: str, rg: RgBinary, mixed: Path, plain: Path) -> None:
     assert found == rows(sync.search(pattern, cwd=plain, rg=rg))
     page = sync.grep(pattern, cwd=mixed, rg=rg, encoding="detect", limit=5, offset=2)
     expected = sync.grep(pattern, cwd=plain, rg=rg, limit=5, offset=2)
-    assert rows(page.matches()) == rows(expected.matches())
+    assert rows(page.matches) == rows(expected.matches)
     assert [file.path for file in page.files] == [file.path for file in expected.files]  # in path order
     totals = (page.total_matches, page.files_matched, page.exact, page.next_offset)
     assert totals == (expected.total_matches, expected.files_matched, expected.exact, expected.next_offset)
@@ -83,7 +83,7 @@ async def test_async_search_finds_the_same(mixed: Path, plain: Path) -> None:
     expected = rows(sync.search("天", cwd=plain))
     assert rows([one async for one in ripwrap.search("天", cwd=mixed, encoding="detect")]) == expected
     page = await ripwrap.grep("天", cwd=mixed, encoding="detect")
-    assert rows(page.matches()) == expected
+    assert rows(page.matches) == expected
     *messages, summary = [one async for one in ripwrap.search_messages("天", cwd=mixed, encoding="detect")]
     assert rows(one for one in messages if isinstance(one, Match)) == expected
     assert isinstance(summary, Summary)
@@ -143,7 +143,7 @@ def test_every_form_of_an_answer_is_that_of_the_tree_in_utf8(mixed: Path, plain:
             for batch in sync.search_columns("天", **given)
             for row in zip(batch.path, batch.line_number, batch.text, strict=True)
         ],
-        "near": lambda **given: rows(sync.grep("Поиск", near="погода", within=1, **given).matches()),
+        "near": lambda **given: rows(sync.grep("Поиск", near="погода", within=1, **given).matches),
     }
     for form, call in forms.items():
         found, expected = sorted(call(cwd=mixed, rg=rg, encoding="detect")), sorted(call(cwd=plain, rg=rg))

@@ -128,7 +128,7 @@ def test_middle_of_a_long_definition_is_left_out_but_not_the_match(plant: Plant)
 def test_matches_of_grep_with_their_context_and_several_lines_expand(plant: Plant) -> None:
     root = plant({"shop.py": SHOP})
     result = sync.grep("needle", cwd=root)
-    (match,) = result.matches()
+    (match,) = result.matches
     found = sync.expand(match, cwd=result.root)
     line = match.before[0]
     assert isinstance(line, Context)
@@ -256,12 +256,6 @@ def test_wrong_arguments_are_refused(plant: Plant, options: Any, given: dict[str
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared below
         sync.expand(match, cwd=root, **given)
     assert spell_error(caught.value, spell_as_flag) == error
-
-
-def test_match_without_a_path_is_refused(plant: Plant) -> None:
-    match = first("x", plant({"a.py": "x = 1\n"}))
-    with pytest.raises(ValueError, match="the match has no path"):
-        sync.expand(match.model_copy(update={"path": None}))
 
 
 @pytest.mark.slow

@@ -280,7 +280,7 @@ def test_bytes_that_are_not_utf8_are_kept(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"latin": b"caf\xe9 needle \xff\n", b"\xff.txt": "needle"})
     by_path = {match.path: match for match in sync.search("needle", cwd=folder, rg=rg)}
     assert by_path["latin"].raw_lines == b"caf\xe9 needle \xff\n"
-    assert (folder / by_path["\udcff.txt"].path).read_text() == "needle"  # type: ignore[operator]
+    assert (folder / by_path["\udcff.txt"].path).read_text() == "needle"
     ((hit,),) = [match.submatches for match in sync.search("(?-u)\\xff", cwd=folder, rg=rg)]
     assert hit.raw_match == b"\xff"
 

@@ -146,7 +146,7 @@ def test_pages_of_grep_in_have_each_match_once() -> None:
     offset: int | None = 0
     while offset is not None:
         page = sync.grep_in("x", items, limit=100, offset=offset, context=0)
-        pages += [(match.path, match.line_number) for match in page.matches()]
+        pages += [(match.path, match.line_number) for match in page.matches]
         offset = page.next_offset
         assert (page.total_matches, page.files_matched, page.root) == (450, 225, "")
     assert pages == [(name, line + 1) for name, text in items for line in range(len(text) // 2)]

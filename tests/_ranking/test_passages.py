@@ -1,5 +1,6 @@
 """Tests for passages: the definitions of a file that answer a query, in place of windows of 800 characters."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -10,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap import sync
-from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk
+from ripwrap._code.windows import MAX_CHUNK_CHARS
 from ripwrap._operations.rank import RankingDeadline
 from ripwrap._ranking import definitions as _definitions
 from ripwrap._ranking import passages as _passages
 from ripwrap._ranking.definitions import definition_starts
-from ripwrap._ranking.passages import MAX_TEXT_CHARS, _units, best_passages, show_passages
+from ripwrap._ranking.passages import BROAD, DEEP, MAX_TEXT_CHARS, Choice, Depth, _units, best_passages, show_passages
 from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent, most_relevant_lines
 from ripwrap._ranking.word_query import parse_query
 from ripwrap.binary import RgBinary
@@ -72,7 +73,9 @@ CODE = {
 
 def shown(query: str, text: str) -> list[str]:
     parsed = parse_query(query)
-    return [text[chunk.start : chunk.end] for chunk, _ in best_passages(parsed, dict.fromkeys(parsed.words, 1.0), text)]
+    return [
+        text[chunk.start : chunk.end] for chunk, *_ in best_passages(parsed, dict.fromkeys(parsed.words, 1.0), text)
+    ]
 
 
 @pytest.mark.parametrize(("text", "query", "passage"), CODE.values(), ids=CODE)
@@ -128,22 +131,57 @@ def candidate(path: str, text: str, line: int = 1) -> ChunkCandidate:
     return ChunkCandidate(path, line, line + text.count("\n"), TextContent(text), 1.0)
 
 
-def test_second_definition_is_shown_of_the_best_file_only() -> None:
+@pytest.mark.parametrize("depth", [BROAD, DEEP, Depth((1,), 1.0)])
+def test_more_definitions_are_shown_of_better_files(depth: Depth) -> None:
+
+    def text(file: int) -> str:
+        return "".join(f"def send_{number}(rows_{file}):\n{BODY}\n" for number in range(9))
+
+    texts = {f"{number}.py": text(number) for number in range(8)}
+    ranked = [RankedCandidate(candidate(path, "import os\n"), 9.0 - place) for place, path in enumerate(texts)]
+    query, worths = parse_query("send"), {"send": 1.0}
+
+    def places(limit: int | None) -> list[tuple[str, int, float]]:
+        found = show_passages(query, worths, ranked, lambda one: texts[one.path], limit, depth)
+        return [(one.candidate.path, one.candidate.start_line, one.score) for one in found]
+
+    found = places(None)
+    numbers = Counter(path for path, _, _ in found)
+    expected = [depth.definitions[min(place, len(depth.definitions) - 1)] for place in range(8)]
+    assert [numbers[path] for path in texts] == expected
+    assert [score for _, _, score in found] == sorted((score for _, _, score in found), reverse=True)
+    for limit in range(1, len(found)):
+        assert places(limit) == found[:limit]
+
+
+def test_further_definitions_are_shown_once_and_only_definitions() -> None:
+    head, copied = "# send rows\n" * 80, f"def send_copied(rows):\n{BODY}"
+    texts = {f"{name}.py": f"{head}\ndef send_{name}(rows):\n    send(rows)\n\n{copied}" for name in ("a", "b", "c")}
+    ranked = [RankedCandidate(candidate(path, "import os\n"), 9.0 - place) for place, path in enumerate(texts)]
+    found = show_passages(parse_query("send"), {"send": 1.0}, ranked, lambda one: texts[one.path], None, DEEP)
+    lines = [(one.candidate.path, one.candidate.content.text() or "") for one in found]
+    assert sum("def send_copied" in text for _, text in lines) == 1
+    assert {path for path, text in lines if "def send_" in text and "copied" not in text} == {*texts}
+    assert not any("# send" in text for _, text in lines)
+
+
+def test_a_definition_of_less_value_comes_behind_better_files() -> None:
     texts = {"a.py": PYTHON + "# filler\n" * 100, "b.py": PYTHON}
     ranked = [RankedCandidate(candidate(path, "import os\n"), 3.0 - place) for place, path in enumerate(texts)]
-    query = parse_query("send")
-    found = show_passages(query, {"send": 1.0}, ranked, lambda one: texts[one.path], None)
-    assert [one.candidate.path for one in found] == ["a.py", "a.py", "b.py"]
-    assert [one.candidate.content.text() for one in found[:2]] == shown("send", texts["a.py"])[:2]
-    assert found[0].score == 3.0 >= found[1].score > found[2].score == 2.0
-    assert len(show_passages(query, {"send": 1.0}, ranked, lambda one: texts[one.path], 1)) == 1
+    query = parse_query("invoice of a customer send")
+    worths = dict.fromkeys(query.words, 1.0)
+    found = show_passages(query, worths, ranked, lambda one: texts[one.path], None)
+    assert [one.candidate.path for one in found][:2] == ["a.py", "b.py"]
+    assert found[0].candidate.content.text() == found[1].candidate.content.text()
 
 
 def test_a_class_and_its_first_method_are_one_result() -> None:
     ranked = [RankedCandidate(candidate("a.py", "import os\n"), 3.0)]
     query = parse_query("carts send")
-    (found, *_) = show_passages(query, dict.fromkeys(query.words, 1.0), ranked, lambda _: PYTHON, None)
-    assert found.candidate.content.text() == "class Carts:\n    def send(self):\n        return 1\n\n\n"
+    found = show_passages(query, dict.fromkeys(query.words, 1.0), ranked, lambda _: PYTHON, None)
+    carts = "class Carts:\n    def send(self):\n        return 1\n\n\n"
+    assert [carts in (one.candidate.content.text() or "") for one in found] == [True, *[False] * (len(found) - 1)]
+    assert sum("def send" in (one.candidate.content.text() or "") for one in found) == 1
 
 
 HEAD = "class Basket:\n    size = 1\n\n"
@@ -223,7 +261,7 @@ def test_texts_are_read_only_for_results() -> None:
 
     ranked = (RankedCandidate(candidate(f"{number}.py", "x\n"), 9.0 - number) for number in range(9))
     assert len(show_passages(parse_query("send"), {"send": 1.0}, ranked, text_of, 2)) == 2
-    assert read == ["0.py", "1.py"]
+    assert read == ["0.py"]  # it has two definitions that are as good as its best one
 
 
 @pytest.mark.parametrize("indexed", [False, True])
@@ -236,7 +274,7 @@ def test_deadline_is_checked_before_each_file_is_split(
     def check(self: RankingDeadline | None = None) -> None:
         calls.append("check")
 
-    def best(*_: object) -> list[tuple[Chunk, float]]:
+    def best(*_: object) -> list[Choice]:
         assert calls[-1:] == ["check"]
         calls.append("best")
         return []

@@ -342,12 +342,18 @@ def test_unknown_record_types_are_skipped(record: bytes) -> None:
         (b'{"type":"begin","data":{"path":{"text":"./.hidden"}}}', ".hidden"),
         (b'{"type":"begin","data":{"path":{"text":"../up"}}}', "../up"),
         (b'{"type":"begin","data":{"path":{"text":"/abs"}}}', "/abs"),
-        (b'{"type":"begin","data":{"path":null}}', None),
     ],
 )
 @pytest.mark.fact(24)
-def test_leading_dot_is_removed_from_paths_in_any_json_layout(record: bytes, path: str | None) -> None:
+def test_leading_dot_is_removed_from_paths_in_any_json_layout(record: bytes, path: str) -> None:
     assert decode([native_json(record)])[0] == [Begin(path=path)]
+
+
+def test_message_without_a_path_is_malformed() -> None:
+    """Issue 41, 3: rg always names the file, so `Match.path` is a `str`."""
+    for record in (b'{"type":"begin","data":{"path":null}}\n', b'{"type":"begin","data":{}}\n'):
+        with pytest.raises(DecodeError, match="a malformed message"):
+            decode([record])
 
 
 def test_unrequested_record_types_are_not_decoded() -> None:

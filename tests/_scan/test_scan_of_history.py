@@ -143,7 +143,7 @@ def test_findings_inside_of_files_of_a_history_have_their_commits(repository: Pa
 def test_operations_take_a_history_as_a_place(repository: Path) -> None:
     """Issue 38, 9: a history is a place for other operations, too; texts cannot replace all versions of a file."""
     found = sync.grep("tok_aaaa", cwd=repository, where=History(), context=0)
-    assert ([match.path for match in found.matches()], found.files_matched) == (["a.py"] * 3, 3)
+    assert ([match.path for match in found.matches], found.files_matched) == (["a.py"] * 3, 3)
     assert [one.count for one in sync.count("tok", cwd=repository, where=History())] == [2, 1, 1]
     assert sync.grep("tok_aaaa", near="moved", cwd=repository, where=History()).total_matches == 1
     with pytest.raises(ValueError, match="would replace all versions of a file"):

@@ -45,7 +45,7 @@ def _operations(index: sync.Index) -> dict[str, Callable[[], object]]:
 
 
 def _grep(index: sync.Index, pattern: str) -> list[str]:
-    return sorted(map(str, index.grep(pattern).matches()))
+    return sorted(map(repr, index.grep(pattern).matches))
 
 
 def _refresh(index: sync.Index) -> object:

@@ -136,7 +136,7 @@ def test_patterns_that_are_near_are_in_one_item(place: Callable[[Pairs], dict[st
     found = sync.grep(
         "tok", near="near", context=0, **place([("a", "tok 1\n"), ("a", "tok 2\nnear\n"), ("b", "near\n")])
     )
-    assert [(plain(match.path), match.text) for match in found.matches()] == [("a", "tok 2")]
+    assert [(plain(match.path), match.text) for match in found.matches] == [("a", "tok 2")]
     assert [plain(file.path) for file in found.files] == ["a"]
 
 

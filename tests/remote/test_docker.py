@@ -346,7 +346,7 @@ def test_timeout_ends_rg_and_keeps_what_was_found(
         until_blocking(lambda: not running_in(stuck))
         if result.total_matches:
             break
-    assert len(list(result.matches())) == 5
+    assert len(result.matches) == 5
     for timeout in TIMEOUTS:
         found = 0
         with pytest.raises(TimeoutError, match=f"timeout={timeout} seconds"):

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from typing import Literal, assert_type
+from typing import Any, Literal, assert_type
 
 import ripwrap
 from ripwrap import (
@@ -47,8 +47,8 @@ async def asynchronous() -> None:
     assert_type(result.stop_reason, Literal["end", "limit", "max_files", "timeout"])
     async with aclosing(ripwrap.search("x", limit=1)) as matches:
         async for match in matches:
-            assert_type(match.path, str | None)
-            assert_type(match.line_number, int | None)
+            assert_type(match.path, str)
+            assert_type(match.line_number, int | Any)
             assert_type(match.submatches[0].match, str)
             assert_type(match.type, Literal["match"])
             assert_type(match.ranges(), tuple[Range, ...])

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from ripwrap._display.html import Gaps
-from ripwrap._text import shown
-from ripwrap.models import Context, Match
+from ripwrap.models import Context, Match, as_printed
 
 
 def grep_lines(files: Iterable[tuple[str, Iterable[Match | Context]]]) -> Iterator[str]:
@@ -23,13 +22,5 @@ def grep_lines(files: Iterable[tuple[str, Iterable[Match | Context]]]) -> Iterat
             if gaps.before(line) or pending_separator:
                 yield "--"
             pending_separator = False
-            yield from _numbered(shown(path), line)
+            yield from as_printed(line, path)
         pending_separator = has_context
-
-
-def _numbered(path: str, line: Match | Context) -> Iterator[str]:
-    mark = ":" if isinstance(line, Match) else "-"
-    text = line.replaced() if isinstance(line, Match) else line.lines
-    for offset, one in enumerate(shown(text.removesuffix(line.line_terminator), lines=True).split("\n")):
-        number = "" if line.line_number is None else f"{line.line_number + offset}{mark}"
-        yield f"{path}{mark}{number}{one}"

@@ -44,7 +44,7 @@ class _File:
                 continue
             start, end = match.absolute_offset + hit.start, match.absolute_offset + hit.end
             after = raw_bytes(hit.replacement or "") if constant is None else constant
-            size.add(match.path or "", len(hit.raw_match) + len(after))
+            size.add(match.path, len(hit.raw_match) + len(after))
             self.changes.append(FileChange(start, end, hit.raw_match, after))
 
     def why_left_out(self) -> str:
@@ -164,7 +164,7 @@ class EditCollector:
 
     def _take(self, messages: Iterable[Record]) -> None:
         for message in messages:
-            path = message.path or ""
+            path = message.path
             if isinstance(message, Match) and self._sizing is not None:
                 for hit in message.submatches:
                     self._size.add(path, self._sizing.longest(len(hit.raw_match)))

@@ -38,6 +38,7 @@ from ripwrap._ripgrep.replacement import (
     refuse_backslash_groups,
 )
 from ripwrap._ripgrep.runner import AsyncRunner
+from ripwrap._signature import lists_options
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText, SearchError, named_paths
@@ -128,6 +129,7 @@ class ReplacePlan(EditPlan, frozen=True):
 
 
 @named_paths
+@lists_options(VISIBLE_FILES)
 async def replace(
     pattern: str | Sequence[str],
     replacement: str,

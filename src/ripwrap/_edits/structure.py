@@ -26,6 +26,7 @@ from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, DeadlineRunner, run_blocking
 from ripwrap._safe_open import open_regular_file
+from ripwrap._signature import lists_options
 from ripwrap._subprocess.worker import WorkerProcess
 from ripwrap._text import byte_order_mark, is_binary
 from ripwrap.binary.resolver import Rg
@@ -120,6 +121,7 @@ def search_code(
 
 
 @named_paths
+@lists_options(VISIBLE_FILES)
 async def replace_code(
     pattern: str,
     fix: str,

@@ -91,7 +91,7 @@ async def expand(
         RipwrapError: The file does not have the lines of the match any more.
         FileNotFoundError: The file does not exist any more, or `cwd` is not the directory that was searched.
         OSError: The file cannot be read.
-        ValueError: The match has no path or no line number, or its lines end with NUL; `to` is neither
+        ValueError: The match has no line number, or its lines end with NUL; `to` is neither
             `definition`, `block` nor `None`; both `to` and `lines` are given; or a number is too small.
     """
     return await run_expand(
@@ -150,7 +150,7 @@ def expand_request(
     if isinstance(match, RankedChunk):
         path, first, text, symbol = match.path, match.start_line, match.text, match.symbol
     else:
-        path, first, text, symbol = _path_of(match), _line_of(match), match.lines, None
+        path, first, text, symbol = match.path, _line_of(match), match.lines, None
     texts = _split_lines(raw_bytes(text))
     return ExpandRequest(
         cwd=os.fspath(cwd),
@@ -163,12 +163,6 @@ def expand_request(
         max_lines=max_lines,
         timeout=check_timeout(timeout),
     )
-
-
-def _path_of(match: Match | Context) -> str:
-    if match.path is None:
-        raise ValueError("the match has no path, so its file is unknown; pass a match whose path is not None")
-    return match.path
 
 
 def _line_of(match: Match | Context) -> int:

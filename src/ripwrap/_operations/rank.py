@@ -15,7 +15,7 @@ from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, insert_chunks, log_remark, open_memory_database
 from ripwrap._ranking.names import names_in
-from ripwrap._ranking.passages import show_passages
+from ripwrap._ranking.passages import BROAD, Depth, show_passages
 from ripwrap._ranking.scoring import ChunkCandidate, TextContent, rank_candidates
 from ripwrap._ranking.selection import (
     MAX_FILES_READ,
@@ -37,6 +37,7 @@ from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._safe_open import open_regular_file
+from ripwrap._signature import lists_options
 from ripwrap._text import as_utf8, in_seconds, shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, named_paths
@@ -63,6 +64,7 @@ MAX_TOTAL_BYTES = 8_000_000
 
 
 @named_paths
+@lists_options(VISIBLE_FILES)
 async def rank(
     query: str,
     *,
@@ -130,6 +132,7 @@ class RankRequest:
         allowed: Function that returns True for a file that may be read and shown; `None` allows all.
         report: Function that is called with the paths that rg could not read; `None` calls nothing. The paths are also
             logged.
+        depth: Number of definitions that are shown of each file.
     """
 
     query: WordQuery
@@ -140,6 +143,7 @@ class RankRequest:
     timeout: float | None
     allowed: Callable[[str], bool] | None
     report: Callable[[Sequence[PathError]], object] | None = None
+    depth: Depth = BROAD
 
 
 def rank_request(
@@ -265,7 +269,8 @@ def _rank_files(request: RankRequest, hits: TermCounts, deadline: RankingDeadlin
         files = {path: counts for path, counts in files.items() if _is_allowed(allowed, path, deadline)}
     order = choose_files(query, files, _sizes(search.cwd, files), hits.having, hits.total)
     worths = files_worths(query, hits.having, hits.total)
-    return rank_contents(query, read_raw_files(search, order, deadline), request.limit, deadline, worths)
+    contents = read_raw_files(search, order, deadline)
+    return rank_contents(query, contents, request.limit, deadline, worths, request.depth)
 
 
 def rank_contents(
@@ -274,6 +279,7 @@ def rank_contents(
     limit: int | None,
     deadline: RankingDeadline,
     worths: Mapping[str, float],
+    depth: Depth = BROAD,
 ) -> list[RankedChunk]:
     """Return the best chunks of `files`, which yields the path and the bytes of each file, the best file first."""
     copies: Counter[str] = Counter()
@@ -287,7 +293,7 @@ def rank_contents(
         return of_path[candidate.path].text
 
     ranked = rank_candidates(query, pool, worths=worths)
-    for entry in show_passages(query, worths, ranked, text_of, limit):
+    for entry in show_passages(query, worths, ranked, text_of, limit, depth):
         deadline.check()
         results.append(to_ranked_chunk(query, entry, of_path[entry.candidate.path]))
     return results

@@ -20,6 +20,7 @@ from ripwrap._ripgrep.page_collector import Block, MatchCollector, PageRequest
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
+from ripwrap._signature import lists_options
 from ripwrap._text import cut_text, in_seconds, plural, shown, text_of
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import DecodeError, named_paths
@@ -54,6 +55,7 @@ _SEPARATOR = re.compile(r"\.|::|#")
 
 
 @named_paths
+@lists_options({"max_filesize": MAX_FILE_BYTES, **VISIBLE_FILES})
 async def references(
     name: str,
     *,

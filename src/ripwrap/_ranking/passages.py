@@ -30,14 +30,8 @@ _BM25_K1, _BM25_B = 2.5, 0.8
 """BM25's k1 and b: further matches of a word count little, and long definitions have a disadvantage."""
 _INNER_FACTOR = 2.0
 """Factor by which an inner part of a long definition must be better than its first part to be shown instead."""
-_OF_BEST_FILE = 2
-"""Number of definitions of the best file that are shown among the best definitions of other files. More definitions, of
-more files, find more lines, but fewer files.
-"""
 _MAX_GAP_CHARS = 4
 """Maximum number of characters (ends of lines) between passages that are neighbours."""
-_SECOND_POWER = 0.4
-"""Power of the value of the second best definition, as a share of the value of the best, in its score."""
 _LEAD = re.compile(r"[ \t]*(?:@|//|/?\*|#)")
 """Pattern for a decorator, attribute or comment, which belongs to the definition below it."""
 _MAX_LEAD_LINES = 8
@@ -70,31 +64,67 @@ class _Unit(NamedTuple):
     indent: float
 
 
+class Choice(NamedTuple):
+    """Passage that answers a query, with its value; the value of the best passage of a file is the highest.
+
+    Attributes:
+        chunk: Its place in the file.
+        value: Value for the query, above 0, or 0 if it only defines a symbol of the query.
+        is_definition: True if it has a name.
+    """
+
+    chunk: Chunk
+    value: float
+    is_definition: bool
+
+
+class Depth(NamedTuple):
+    """Number of definitions that are shown of a file; more of them find more lines, but fewer files.
+
+    Attributes:
+        definitions: Number of definitions of the best file, of the second best one, and so on; the last is the number
+            of each further file.
+        power: Power of the value of a definition, as a share of the value of the best in its file, in its score.
+    """
+
+    definitions: Sequence[int]
+    power: float
+
+
+BROAD = Depth((3, 2, 1), 1.0)
+"""Few definitions of many files, for a list of results."""
+DEEP = Depth((8, 5, 3, 3, 2, 1), 0.6)
+"""More definitions of the best files, for an answer that shows the code."""
+
+
 def show_passages(
     query: WordQuery,
     worths: Mapping[str, float],
     ranked: Iterable[RankedCandidate],
     text_of: Callable[[ChunkCandidate], str | None],
     limit: int | None,
+    depth: Depth = BROAD,
 ) -> list[RankedCandidate]:
-    """Show, in place of the best chunk of each file, its best definition; and the second best of the best file.
+    """Show, in place of the best chunk of each file, its best definition; and further definitions of the best files.
 
-    The second best definition may come before the best ones of other files. Other chunks of a file are kept if they
-    have no line of these definitions.
+    The further definitions may come before the best ones of other files. Other chunks of a file are kept if they have
+    no line of these definitions.
 
     The text of a file is not split if it is as short as a chunk, or very long.
 
     Args:
         query: Query.
         worths: Weight of each word of the query, see `word_worths()`.
-        ranked: Result of `rank_candidates()`.
+        ranked: Result of `rank_candidates()`, the highest score first.
         text_of: Function that returns the text of a chunk's file; `None` if it cannot be read.
         limit: Maximum number of results; `None` is no limit.
+        depth: Number of definitions of each file.
     """
     entries: list[RankedCandidate] = []
     shown: dict[str, list[Chunk]] = {}
+    texts: set[str] = set()
     for entry in ranked:
-        if limit is not None and len(entries) > limit:  # one of them may be the second best definition
+        if limit is not None and sum(one.score >= entry.score for one in entries) >= limit:
             break
         one = entry.candidate
         if one.path in shown:
@@ -104,35 +134,51 @@ def show_passages(
             continue
         text = text_of(one) or ""
         splits = MAX_CHUNK_CHARS < len(text) <= MAX_TEXT_CHARS
-        best = best_passages(query, worths, text)[:_OF_BEST_FILE] if splits else []
-        best = best[:1] if shown else _joined(best)
-        shown[one.path] = [chunk for chunk, _ in best] or [Chunk(0, 0, one.start_line, one.end_line)]
+        most = depth.definitions[min(len(shown), len(depth.definitions) - 1)]
+        best = best_passages(query, worths, text) if splits else []
+        best = _joined([*best[:1], *(found for found in best[1:] if found.is_definition)][:most])
+        shown[one.path] = [found.chunk for found in best] or [Chunk(0, 0, one.start_line, one.end_line)]
         if not best:
             entries.append(entry)
-        for number, (chunk, value) in enumerate(best):
-            content = TextContent(text[chunk.start : chunk.end])
-            passage = replace(one, start_line=chunk.start_line, end_line=chunk.end_line, content=content)
-            score = entry.score * min(1.0, value / best[0][1] if best[0][1] else 1.0) ** _SECOND_POWER
-            reasons = ["the second best definition in its file"] if number else entry.reasons
+        for number, (chunk, value, _) in enumerate(best):
+            content = text[chunk.start : chunk.end]
+            if number and content in texts:  # a copy of a definition of another file
+                continue
+            texts.add(content)
+            passage = replace(one, start_line=chunk.start_line, end_line=chunk.end_line, content=TextContent(content))
+            score = entry.score * min(1.0, value / best[0].value if best[0].value else 1.0) ** depth.power
+            reasons = ["a further definition in its file"] if number else entry.reasons
             entries.append(RankedCandidate(passage, score if number else entry.score, reasons))
     entries.sort(key=lambda entry: -entry.score)
     return entries[:limit]
 
 
-def _joined(best: list[tuple[Chunk, float]]) -> list[tuple[Chunk, float]]:
-    """Join the two best passages if they are neighbours, such as a class and its first method, and short together."""
-    if len(best) < _OF_BEST_FILE:
-        return best
-    first, second = sorted(chunk for chunk, _ in best)
+def _joined(best: Iterable[Choice]) -> list[Choice]:
+    """Join passages that overlap, such as a class and a method in it, and neighbours that are short together."""
+    joined: list[Choice] = []
+    for found in best:
+        for place, other in enumerate(joined):
+            if whole := _whole(found.chunk, other.chunk):
+                apart = [one for one in joined[place + 1 :] if not whole.start <= one.chunk.start < whole.end]
+                joined[place:] = [other._replace(chunk=whole), *apart]
+                break
+        else:
+            joined.append(found)
+    return joined
+
+
+def _whole(one: Chunk, other: Chunk) -> Chunk | None:
+    """Return a passage with two passages, one of which may contain the other; `None` if they are apart or too long."""
+    first, second = sorted((one, other))
     if second.start < first.end:
-        return [(first, best[0][1])]
+        return first
     if second.start - first.end > _MAX_GAP_CHARS or second.end - first.start > MAX_CHUNK_CHARS:
-        return best
-    return [(first._replace(end=second.end, end_line=second.end_line), best[0][1])]
+        return None
+    return first._replace(end=second.end, end_line=second.end_line)
 
 
-def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> list[tuple[Chunk, float]]:
-    """Return a passage of each definition that has a word of the query, with its value, the best first.
+def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> list[Choice]:
+    """Return a passage of each definition that has a word of the query, the best first.
 
     Definitions of a symbol of the query come first.
 
@@ -162,7 +208,7 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
     def of_passage(passage: Passage) -> float:
         return of_words(passage.stems, passage.chunk.end - passage.chunk.start)
 
-    found: list[tuple[bool, float, Chunk]] = []
+    found: list[tuple[bool, Choice]] = []
     for place, unit in enumerate(units):
         names = unit.passages[0].names
         named = max(
@@ -176,9 +222,9 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
         defines = bisect_left(defining, first.chunk.start_line - 1) < bisect_left(defining, first.chunk.end_line)
         if worth or defines:
             chunk = _with_inner(units, place) if shown is first else shown.chunk
-            found.append((defines and query.long is None, worth, chunk))
-    found.sort(key=lambda one: (not one[0], -one[1], one[2].start))
-    return [(chunk, worth) for _, worth, chunk in found]
+            found.append((defines and query.long is None, Choice(chunk, worth, bool(first.names))))
+    found.sort(key=lambda one: (not one[0], -one[1].value, one[1].chunk.start))
+    return [choice for _, choice in found]
 
 
 def _with_inner(units: Sequence[_Unit], place: int) -> Chunk:

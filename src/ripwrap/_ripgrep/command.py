@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.query import NEEDS_CAPTURES, Mode, Query, Task
+from ripwrap._words import advise
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import (
     EXCLUDED,
@@ -33,7 +34,6 @@ from ripwrap.options import (
     Strings,
     StrPath,
     flag_of,
-    suggest,
 )
 
 Options = TypeVar("Options", bound=FileOptions)
@@ -262,10 +262,8 @@ def _explain(
     """
     kind: LiteralString = problem["type"]  # pyright: ignore[reportAssignmentType] - mypy takes it for str
     if kind == "extra_forbidden":
-        meant = suggest(name, known)
-        text = "unknown option {name}; did you mean {meant}?" if meant else "unknown option {name}; see ripwrap.{kind}"
-        context = {"name": name, "meant": meant, "kind": options.__name__}
-        said = PydanticCustomError("extra_forbidden", text, context)
+        context = {"name": name, "advice": advise(name, known) or f"see ripwrap.{options.__name__}"}
+        said = PydanticCustomError("extra_forbidden", "unknown option {name}; {advice}", context)
     else:
         limits = problem.get("ctx", {})
         allowed = _allowed(get_type_hints(SearchOptions, include_extras=True)[name].__origin__)

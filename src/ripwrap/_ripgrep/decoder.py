@@ -363,7 +363,7 @@ def path_of(begin: bytes) -> bytes:
     if plain := _PLAIN_BEGIN.fullmatch(begin):
         return plain[1].removeprefix(DOT_SLASH.encode())
     (message,) = MessageDecoder(("begin",)).decode([begin])
-    return os.fsencode(message.path or "")
+    return os.fsencode(message.path)
 
 
 def line_number_of(record: bytes) -> int:
@@ -425,7 +425,7 @@ def _kind_by_prefix(record: bytes) -> str | None:
 
 def _without_dot_slash(message: Record) -> Record:
     path = message.path
-    if path is None or not path.startswith(DOT_SLASH):
+    if not path.startswith(DOT_SLASH):
         return message
     return message.model_copy(update={"path": path.removeprefix(DOT_SLASH)})
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, Unpack, cast
 
 from ripwrap._overlay import OverlayTexts
 from ripwrap._ripgrep.host import RgHost
+from ripwrap._signature import lists_options
 from ripwrap.options import FileOptions, SearchOptions, SortKey
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
@@ -168,6 +169,7 @@ class Query:
         value = cast("str | Sequence[str]", self.options.get(name, ()))
         return (value,) if isinstance(value, str) else tuple(value)
 
+    @lists_options()
     def with_(self, **options: Unpack[SearchOptions]) -> "Query":
         """Return the query with these options, which take precedence over the options that it has."""
         return replace(self, options={**self.options, **options})

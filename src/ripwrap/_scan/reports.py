@@ -58,7 +58,7 @@ def sarif(hits: Iterable[ScanMatch], rules: Mapping[str, str] | Iterable[Rule]) 
 
 
 def _result(hit: ScanMatch, rule: Rule, index: int) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": quote(os.fsencode((hit.path or "").replace(os.sep, "/")))}}
+    place: dict[str, Any] = {"artifactLocation": {"uri": quote(os.fsencode(hit.path.replace(os.sep, "/")))}}
     if not rule.finds_names:
         ((start_line, start_column, end_line, end_column),) = hit.ranges()
         place["region"] = {

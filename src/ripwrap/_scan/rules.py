@@ -52,7 +52,7 @@ class Allowlist(Model, frozen=True, extra="forbid"):
         text = secret if self.target == "secret" else hit.submatches[0].match if self.target == "match" else _lines(hit)
         checks = [
             *(
-                [hit.path is not None and any(_compiled(one).search(_slashed(hit)) for one in self.paths)]
+                [bool(hit.path) and any(_compiled(one).search(_slashed(hit)) for one in self.paths)]
                 if self.paths
                 else []
             ),
@@ -116,9 +116,9 @@ class Rule(Model, frozen=True, extra="forbid"):
     def accepts(self, hit: ScanMatch) -> bool:
         """Return True if a match of the pattern passes all filters of the rule.
 
-        `keywords` are not checked. If the path of the match is unknown (`None`), no path is checked.
+        `keywords` are not checked. If the path of the match is unknown (empty), no path is checked.
         """
-        if self.path and hit.path is not None and not _compiled(self.path).search(_slashed(hit)):
+        if self.path and hit.path and not _compiled(self.path).search(_slashed(hit)):
             return False
         secret = self.secret(hit)
         if self.entropy and not self.finds_names and shannon_entropy(secret) <= self.entropy:
@@ -169,7 +169,7 @@ def _lines(hit: ScanMatch) -> str:
 
 
 def _slashed(hit: ScanMatch) -> str:
-    return (hit.path or "").replace(os.sep, "/")
+    return hit.path.replace(os.sep, "/")
 
 
 @lru_cache(4096)

@@ -84,7 +84,7 @@ class LineAnswer(SearchAnswer):
             if isinstance(message, Match):
                 yield FoundLine(self._file, message)
             else:
-                self._file = message.path or ""
+                self._file = message.path
 
 
 def timeout_error(timeout: float | None) -> TimeoutError:

@@ -13,9 +13,10 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, get_args, get_type_hints
 
+from ripwrap._words import suggest
 from ripwrap.cli.declarations import parameter_of
 from ripwrap.cli.flags import STDIN, flag_name
-from ripwrap.options import SearchOptions, flag_of, suggest
+from ripwrap.options import SearchOptions, flag_of
 
 if TYPE_CHECKING:
     from cyclopts import App

@@ -140,7 +140,7 @@ class LinePrinter(PathPrinter):
                 self._write(line)
         elif isinstance(message, Begin):
             self._gaps.before(message)
-            self._begin(message.path or "<stdin>")
+            self._begin(message.path)
         elif isinstance(message, End):
             warn_of_binary(message.path, message.binary_offset)
         else:
@@ -233,7 +233,7 @@ class LinePrinter(PathPrinter):
         """
         mark = b":" if isinstance(message, Match) else b"-"
         number = None if message.line_number is None else message.line_number + lines
-        path = message.path or "<stdin>"
+        path = message.path
         fields = [self.paint(GREEN, b"%d" % number)] if number is not None else []
         if self._column and column is not None:
             fields.append(b"%d" % column)

@@ -85,7 +85,7 @@ def _printer(roots: Sequence[Root], here: str, search: TerminalSearch) -> Callab
         if one.type == "count":
             show_lines.count(places[one.root], one.count)
             return
-        path = normalise_path(os.path.join(places[one.root], one.path or ""))
+        path = normalise_path(os.path.join(places[one.root], one.path))
         show_lines.alone(one.model_copy(update={"path": path}))
 
     return show

@@ -137,7 +137,7 @@ def _print(
 
 
 def _print_plain(hit: ScanMatch, *, redact: bool) -> None:
-    place = shown(hit.path or "")
+    place = shown(hit.path)
     if hit.line_number is not None:
         ((line, column, _, _),) = hit.ranges()
         place += f":{line}:{column + 1}"

@@ -10,8 +10,8 @@ from cyclopts import (
 )
 from cyclopts import ValidationError as InvalidValueError
 
+from ripwrap._words import suggest
 from ripwrap.cli.errors import allowed_values
-from ripwrap.options import suggest
 
 
 def usage_error(error: CycloptsError) -> str:

@@ -24,6 +24,7 @@ from ripwrap._code.treesitter.parser import is_available
 from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
+from ripwrap._ranking.passages import BROAD
 from ripwrap._ranking.word_query import WordQuery, parse_query
 from ripwrap._ripgrep.command import choosing_flags, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
@@ -31,6 +32,7 @@ from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import Required, required_literals
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.runner import DeadlineRunner
+from ripwrap._signature import lists_options
 from ripwrap._text import shown
 from ripwrap.binary import cache
 from ripwrap.binary.resolver import Rg
@@ -123,6 +125,7 @@ class _FinishedRefresh:
 class BaseIndex:
     """Base class of the async and the blocking `Index`: the index of the files of a directory."""
 
+    @lists_options(VISIBLE_FILES)
     def __init__(
         self,
         root: StrPath = ".",
@@ -199,6 +202,7 @@ class BaseIndex:
         self._journal: InotifyJournal | None = None
         self._is_excluded: Callable[[str], bool] | None = None
         """Function that returns True for a path that is never listed; the path of a directory ends in a separator."""
+        self._depth = BROAD
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
             from ripwrap.index.embeddings.registry import embedder as make_embedder  # late: an HTTP client
@@ -639,7 +643,8 @@ class BaseIndex:
                 number = number_of(database, view)
                 if number is None:
                     return None
-                return search(database, postings, self._store.checks, view, number, query, limit, vectors, shown)
+                checks, depth = self._store.checks, self._depth
+                return search(database, postings, checks, view, number, query, limit, vectors, shown, depth)
 
         return self._store.run(find)
 

@@ -9,9 +9,11 @@ from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap._signature import lists_options
+from ripwrap.errors import named_paths
 from ripwrap.index.base import DEFAULT_LIMIT, BaseIndex, ProgressCallback
 from ripwrap.index.models import CheckResult, IndexStatus, PruneResult, RefreshResult
-from ripwrap.options import SearchOptions, check_timeout
+from ripwrap.options import VISIBLE_FILES, SearchOptions, check_timeout
 from ripwrap.results import GrepResult, RankedChunk
 
 
@@ -145,6 +147,8 @@ class Index(BaseIndex):
             )
         )
 
+    @named_paths
+    @lists_options(VISIBLE_FILES)
     def grep(
         self,
         pattern: str | Sequence[str],

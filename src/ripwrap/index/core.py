@@ -11,9 +11,11 @@ from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import AsyncRunner
+from ripwrap._signature import lists_options
+from ripwrap.errors import named_paths
 from ripwrap.index.base import DEFAULT_LIMIT, BaseIndex, ProgressCallback
 from ripwrap.index.models import CheckResult, IndexStatus, PruneResult, RefreshResult
-from ripwrap.options import SearchOptions
+from ripwrap.options import VISIBLE_FILES, SearchOptions
 from ripwrap.results import GrepResult, RankedChunk
 
 
@@ -131,6 +133,8 @@ class Index(BaseIndex):
             self._runner(), query, limit, refresh=refresh, max_age=max_age, hybrid_weight=hybrid_weight
         )
 
+    @named_paths
+    @lists_options(VISIBLE_FILES)
     async def grep(
         self,
         pattern: str | Sequence[str],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import best_rows, log_remark
 from ripwrap._ranking.names import names_in
-from ripwrap._ranking.passages import show_passages
+from ripwrap._ranking.passages import BROAD, Depth, show_passages
 from ripwrap._ranking.scoring import POOL_SIZE, ChunkCandidate, RankedCandidate, rank_candidates, word_worths
 from ripwrap._ranking.word_query import MAX_QUERY_WORDS, LongQuery, WordQuery
 from ripwrap.index.file_state import ChunkSpan, IndexedFile
@@ -95,6 +95,7 @@ def search(
     limit: int | None,
     vectors: VectorSearch | None = None,
     shown: Callable[[str], bool] | None = None,
+    depth: Depth = BROAD,
 ) -> IndexResults:
     """Return the best results for a query among the chunks of a view (the files of one branch).
 
@@ -108,6 +109,7 @@ def search(
         limit: Maximum number of results; `None` returns all ranked chunks.
         vectors: Search by embeddings, or the reason why it is not available; `None` without an embedder.
         shown: Function that returns True for the path of a file that may be in the results; `None` allows all.
+        depth: Number of definitions that are shown of each file.
     """
     log_remark(query)
     checks.check_view(database, number)
@@ -137,7 +139,7 @@ def search(
     ranked = rank_candidates(query, list(chunks), worths=worths, vector_weight=weight, shown=shown)
     of_path = {chunk.path: content.file for chunk, content in chunks.items()}
     # Passages are chosen by their words, which count nothing if the weight of embeddings is 1.
-    found = show_passages(query, worths, ranked, partial(_text_of, of_path), limit) if weight < 1 else ranked
+    found = show_passages(query, worths, ranked, partial(_text_of, of_path), limit, depth) if weight < 1 else ranked
     results = list(_to_results(query, islice(found, limit), chunks, of_path))
     changed = any(file.changed for file in files.values())
     return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)

@@ -15,6 +15,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
 
 from ripwrap._concurrency import in_thread
+from ripwrap._signature import lists_options
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText
 from ripwrap.mcp.clients import Client, Offer, Params, ServerContext, WorkspaceOptions, may_send_texts
@@ -78,6 +79,7 @@ class _Call(Params):
     arguments: dict[str, Any] | None = None
 
 
+@lists_options()
 def server(
     *roots: StrPath,
     structured: bool = False,

@@ -18,6 +18,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from ripwrap import binary
+from ripwrap._signature import lists_options
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg, find_installed
 from ripwrap.binary.settings import offline
@@ -38,6 +39,7 @@ _LIMITS_SESSIONS = "max_sessions" in inspect.signature(Server.streamable_http_ap
 _LOGGER = logging.getLogger("ripwrap")
 
 
+@lists_options()
 def serve(
     roots: Sequence[StrPath] = (),
     *,

@@ -257,7 +257,7 @@ def _layers(place: Place) -> Layers:
 
 
 def _several(formats: str | Iterable[str]) -> tuple[str, ...]:
-    return (formats,) if isinstance(formats, str) else tuple(formats)
+    return tuple(formats) if isinstance(formats, Iterable) and not isinstance(formats, str) else (formats,)
 
 
 def layers_of(options: Mapping[str, Any]) -> Layers:

@@ -12,6 +12,7 @@ from ripwrap._ripgrep.command import files_query, search_query
 from ripwrap._ripgrep.listing_collector import NO_LIMIT
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import Match
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 from ripwrap.places.holes import refuse_places
@@ -35,6 +36,8 @@ from ripwrap.results import GrepResult
 if TYPE_CHECKING:
     from ripwrap.index.base import ChunkerName
     from ripwrap.index.embeddings.protocol import Embedder
+else:
+    ChunkerName, Embedder = str, Any  # annotations can be evaluated without loading the index
 
 ARGUMENTS = ("pattern", "per_root", "limit", "order", "timeout", "on_progress")
 """Arguments that the operations take besides the options. An error about a misspelled option may suggest one of these.
@@ -47,7 +50,7 @@ Out = TypeVar("Out")
 class IndexSettings(TypedDict, total=False):
     """Settings of the indexes of all roots; see `Index`."""
 
-    chunker: "ChunkerName"
+    chunker: ChunkerName
     embedder: "str | Embedder | None"
     hybrid_weight: float | None
     workers: int | None
@@ -56,6 +59,7 @@ class IndexSettings(TypedDict, total=False):
 class BaseRepositories:
     """Base class of `ripwrap.Repositories` and its blocking twin: it holds the roots and the settings of searches."""
 
+    @named_paths
     def __init__(
         self,
         *roots: StrPath | Root,

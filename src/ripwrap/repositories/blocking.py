@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._operations.rank import RANK_LIMIT, RankingDeadline, rank_contents
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
-from ripwrap.options import FileOptions, SearchOptions
+from ripwrap._signature import lists_options
+from ripwrap.errors import named_paths
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.repositories.base import BaseRepositories, IndexSettings, PageQuestion, Question
 from ripwrap.repositories.collectors import EndedRoots, add_error
 from ripwrap.repositories.models import (
@@ -58,6 +60,7 @@ class Repositories(BaseRepositories):
     rg at a time.
     """
 
+    @named_paths
     def search(
         self,
         pattern: str | Sequence[str],
@@ -98,6 +101,7 @@ class Repositories(BaseRepositories):
         """
         return self._stream(self._search_question(pattern, per_root, limit, order, timeout, on_progress, options))
 
+    @named_paths
     def files(
         self,
         *,
@@ -115,6 +119,7 @@ class Repositories(BaseRepositories):
         """
         return self._stream(self._files_question(per_root, limit, order, timeout, on_progress, options))
 
+    @named_paths
     def count(
         self,
         pattern: str | Sequence[str],
@@ -130,6 +135,7 @@ class Repositories(BaseRepositories):
         """
         return self._stream(self._count_question(pattern, order, timeout, on_progress, options))
 
+    @named_paths
     def grep(
         self,
         pattern: str | Sequence[str],
@@ -172,6 +178,8 @@ class Repositories(BaseRepositories):
                     question.collector.end(root)
         return question.collector.result()
 
+    @named_paths
+    @lists_options(VISIBLE_FILES)
     def rank(
         self,
         query: str,
@@ -233,6 +241,7 @@ class Repositories(BaseRepositories):
             errors=tuple(error for root in self._roots for error in errors.get(root.name, ())),
         )
 
+    @named_paths
     def indexes(self, **settings: Unpack[IndexSettings]) -> "dict[str, Index]":
         """Return a dict from the name of each root to its index; nothing is read or built yet.
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._operations.rank import RANK_LIMIT, RankingDeadline, rank_contents
 from ripwrap._ripgrep.runner import AsyncRunner
-from ripwrap.options import FileOptions, SearchOptions
+from ripwrap._signature import lists_options
+from ripwrap.errors import named_paths
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.repositories.base import BaseRepositories, IndexSettings, PageQuestion, Question
 from ripwrap.repositories.collectors import EndedRoots, add_error
 from ripwrap.repositories.models import (
@@ -61,6 +63,7 @@ class Repositories(BaseRepositories):
     rg at a time.
     """
 
+    @named_paths
     def search(
         self,
         pattern: str | Sequence[str],
@@ -101,6 +104,7 @@ class Repositories(BaseRepositories):
         """
         return self._stream(self._search_question(pattern, per_root, limit, order, timeout, on_progress, options))
 
+    @named_paths
     def files(
         self,
         *,
@@ -118,6 +122,7 @@ class Repositories(BaseRepositories):
         """
         return self._stream(self._files_question(per_root, limit, order, timeout, on_progress, options))
 
+    @named_paths
     def count(
         self,
         pattern: str | Sequence[str],
@@ -133,6 +138,7 @@ class Repositories(BaseRepositories):
         """
         return self._stream(self._count_question(pattern, order, timeout, on_progress, options))
 
+    @named_paths
     async def grep(
         self,
         pattern: str | Sequence[str],
@@ -175,6 +181,8 @@ class Repositories(BaseRepositories):
                     question.collector.end(root)
         return question.collector.result()
 
+    @named_paths
+    @lists_options(VISIBLE_FILES)
     async def rank(
         self,
         query: str,
@@ -236,6 +244,7 @@ class Repositories(BaseRepositories):
             errors=tuple(error for root in self._roots for error in errors.get(root.name, ())),
         )
 
+    @named_paths
     def indexes(self, **settings: Unpack[IndexSettings]) -> "dict[str, Index]":
         """Return a dict from the name of each root to its index; nothing is read or built yet.
 

@@ -3,11 +3,12 @@
 import errno
 import os
 from collections.abc import Iterator
+from itertools import chain
 from typing import Literal, TypeAlias
 
 from ripwrap._display.plain import grep_lines
 from ripwrap._text import FsPath, Text, plural, shown
-from ripwrap.models import Match, Model, PathError
+from ripwrap.models import Context, Match, Model, PathError
 from ripwrap.results import FileMatches, RankedChunk
 
 FailureKind: TypeAlias = Literal["missing", "denied", "timeout", "incomplete", "lost", "other"]
@@ -79,6 +80,10 @@ class RootMatch(Match, frozen=True):
 
     root: FsPath
 
+    @property
+    def _printed_path(self) -> str:
+        return os.path.join(self.root, self.path)
+
 
 class RootFile(Model, frozen=True):
     """File in a root.
@@ -91,6 +96,10 @@ class RootFile(Model, frozen=True):
     type: Literal["file"] = "file"
     root: FsPath
     path: FsPath
+
+    def __str__(self) -> str:
+        """Return the path with the name of the root before it."""
+        return shown(os.path.join(self.root, self.path))
 
 
 class RootCount(Model, frozen=True):
@@ -108,6 +117,10 @@ class RootCount(Model, frozen=True):
     count: int
     files: int
     worker: Worker | None = None
+
+    def __str__(self) -> str:
+        """Return `root:count`."""
+        return f"{shown(self.root)}:{self.count}"
 
 
 class RootMatches(Model, frozen=True):
@@ -134,6 +147,14 @@ class RootMatches(Model, frozen=True):
     def __len__(self) -> int:
         """Return the number of matches on the page."""
         return sum(len(file.matches) for file in self.files)
+
+    def __str__(self) -> str:
+        """Return the page as grep writes it, with the name of the root before the paths."""
+        return "\n".join(grep_lines(_named_files(self)))
+
+
+def _named_files(root: RootMatches) -> Iterator[tuple[str, Iterator[Match | Context]]]:
+    return ((os.path.join(root.root, file.path), file.lines()) for file in root.files)
 
 
 class RepositoriesResult(Model, frozen=True):
@@ -181,7 +202,7 @@ class RepositoriesResult(Model, frozen=True):
 
     def __str__(self) -> str:
         """Return the page as grep writes it, with the names of the roots before the paths, then the message."""
-        files = ((os.path.join(root.root, file.path), file.lines()) for root in self.roots for file in root.files)
+        files = chain.from_iterable(map(_named_files, self.roots))
         return "\n".join((*grep_lines(files), shown(self.message, lines=True)))
 
 

@@ -111,7 +111,7 @@ class SearchRequest:
         options: SearchOptions = {**self.options, "before_context": 0, "after_context": 0}
         request = grep_request(self.patterns, cwd, (), left, None, offset, None, options, explain=False)
         result = await run_grep(AsyncRunner(rg), request)
-        items = [Match.model_construct(**dict(match)) for match in result.matches()]
+        items = [Match.model_construct(**dict(match)) for match in result.matches]
         more = result.next_offset is not None and (self.limit is None or result.next_offset < self.limit)
         return ResultPart(items, () if more else result.errors, result.next_offset if more else None)
 

@@ -466,6 +466,9 @@ def _open(archive: zipfile.ZipFile, file: Input, info: zipfile.ZipInfo, checksum
     return archive.open(info)
 
 
+_EXAMPLE = "inside=['zip', 'tar', 'gz']"
+
+
 def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
     """Check formats and return them without duplicates, in the order in which they are tried for a file name.
 
@@ -474,10 +477,11 @@ def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
         RipwrapError: A format needs a package that is not installed.
         TypeError: A format is not a string.
     """
-    names = (inside,) if isinstance(inside, str) else tuple(inside)
+    several = inside if isinstance(inside, Iterable) and not isinstance(inside, str) else (inside,)
+    names = tuple(several)
     for name in names or ("",):
         if not isinstance(name, str):
-            raise TypeError(f"a format in inside must be a str, got {type(name).__name__}")
+            raise TypeError(f"inside takes formats to search in, such as {_EXAMPLE}, got {name!r}")
         document = find_format(name)
         if document is not None:
             check_installed(document)

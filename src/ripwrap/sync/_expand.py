@@ -60,7 +60,7 @@ def expand(
         RipwrapError: The file does not have the lines of the match any more.
         FileNotFoundError: The file does not exist any more, or `cwd` is not the directory that was searched.
         OSError: The file cannot be read.
-        ValueError: The match has no path or no line number, or its lines end with NUL; `to` is neither
+        ValueError: The match has no line number, or its lines end with NUL; `to` is neither
             `definition`, `block` nor `None`; both `to` and `lines` are given; or a number is too small.
         TimeoutError: The call took more than `timeout` seconds.
     """

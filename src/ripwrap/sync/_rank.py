@@ -7,13 +7,15 @@ from typing import Unpack
 from ripwrap._operations.rank import RANK_LIMIT, rank_request, run_rank, with_named_paths
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap._signature import lists_options
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
-from ripwrap.options import FileOptions, StrPath, check_callback
+from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_callback
 from ripwrap.results import RankedChunk
 
 
 @named_paths
+@lists_options(VISIBLE_FILES)
 def rank(
     query: str,
     *,

@@ -6,15 +6,17 @@ from typing import Unpack
 
 from ripwrap._code.references import References
 from ripwrap._operations.grep import GREP_TIMEOUT
-from ripwrap._operations.references import REFERENCES_LIMIT, references_request, run_references
+from ripwrap._operations.references import MAX_FILE_BYTES, REFERENCES_LIMIT, references_request, run_references
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap._signature import lists_options
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
-from ripwrap.options import StrPath
+from ripwrap.options import VISIBLE_FILES, StrPath
 from ripwrap.places.where import PlacedFileOptions
 
 
 @named_paths
+@lists_options({"max_filesize": MAX_FILE_BYTES, **VISIBLE_FILES})
 def references(
     name: str,
     *,

@@ -9,10 +9,11 @@ from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
 from ripwrap._edits.planning import MAX_BYTES
 from ripwrap._edits.replace import replace_request, run_replace, run_write
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap._signature import lists_options
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import named_paths
-from ripwrap.options import SearchOptions, StrPath
+from ripwrap.options import VISIBLE_FILES, SearchOptions, StrPath
 
 
 class ReplacePlan(EditPlan, frozen=True):
@@ -89,6 +90,7 @@ class ReplacePlan(EditPlan, frozen=True):
 
 
 @named_paths
+@lists_options(VISIBLE_FILES)
 def replace(
     pattern: str | Sequence[str],
     replacement: str,

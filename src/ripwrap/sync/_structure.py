@@ -7,6 +7,7 @@ from typing import Unpack
 from ripwrap._edits.planning import MAX_BYTES
 from ripwrap._edits.structure import FILE_SECONDS, CodeItem, code_request, run_code_blocking, run_replace_code
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap._signature import lists_options
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath
@@ -84,6 +85,7 @@ def search_code(
 
 
 @named_paths
+@lists_options(VISIBLE_FILES)
 def replace_code(
     pattern: str,
     fix: str,

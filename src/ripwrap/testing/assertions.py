@@ -2,28 +2,28 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import ripwrap
 from ripwrap import sync
+from ripwrap._signature import lists_options
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from ripwrap.binary.resolver import Rg
-    from ripwrap.options import SearchOptions, StrPath
+    from ripwrap.options import StrPath
 
 _MAX_SHOWN = 10
 """Maximum number of matches that a failure shows."""
 
 
+@lists_options()
 def assert_absent(
     pattern: str | Sequence[str],
     *,
     cwd: "StrPath" = ".",
     paths: "StrPath | Iterable[StrPath]" = (),
     rg: "Rg" = None,
-    **options: "Unpack[SearchOptions]",
+    **options: "Unpack[ripwrap.SearchOptions]",
 ) -> None:
     """Assert that no line matches, and that the search read at least one file.
 

@@ -65,7 +65,7 @@ def grep_result(*matches: "ripwrap.Match", query: str = "TODO", root: str = "/pr
     from ripwrap._text import plural  # late: it imports Pydantic
 
     files = list[ripwrap.FileMatches]()
-    for path, group in groupby(matches, key=lambda one: one.path or "<stdin>"):
+    for path, group in groupby(matches, key=lambda one: one.path):
         shown = tuple(ripwrap.GrepMatch.model_validate(one.model_dump()) for one in group)
         files.append(ripwrap.FileMatches(path=path, matches=shown, total_matches=len(shown)))
     counted = f"{plural(len(matches), 'match', 'es')} in {plural(len(files), 'file')}"

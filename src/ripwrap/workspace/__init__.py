@@ -20,6 +20,7 @@ from ripwrap.workspace.read_file import LineBlock, ReadFileOptions, ReadFileResu
 from ripwrap.workspace.replace_content_tool import ReplaceContentOptions, ReplaceContentResult
 from ripwrap.workspace.resolve import ResolveResult
 from ripwrap.workspace.results import FileHits, FileInfo, ToolResult
+from ripwrap.workspace.tool import Tool
 
 __all__ = [
     "CodePlace",
@@ -51,6 +52,7 @@ __all__ = [
     "RootHealth",
     "RootStatus",
     "Section",
+    "Tool",
     "ToolResult",
     "TreeOptions",
     "Workspace",

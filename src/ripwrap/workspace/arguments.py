@@ -32,8 +32,8 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 from typing_extensions import TypedDict
 
 from ripwrap._text import cut_text
+from ripwrap._words import ALIASES, suggest
 from ripwrap.errors import Hint
-from ripwrap.options import ALIASES, suggest
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
 
 MAX_NUMBER = 1_000_000

@@ -8,6 +8,7 @@ from typing_extensions import deprecated
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner
 from ripwrap._scan.rules import Rule
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.options import Directories, ShowDenied, StrPath, check_timeout
 from ripwrap.sources.repository import real_directories
 from ripwrap.workspace.deny import SECRET_FILES
@@ -31,6 +32,7 @@ class BaseWorkspace(ToolMethods):
 
     SECRETS: ClassVar[tuple[str, ...]] = SECRET_FILES
 
+    @named_paths
     def __init__(
         self,
         *roots: StrPath,

@@ -5,9 +5,9 @@
 # ripwrap.workspace.core. Do not edit.
 """Blocking twin of `ripwrap.Workspace`, for code that does not await: `ripwrap.sync.Workspace`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, Unpack
+from typing import Any, Literal, Self, Unpack
 
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.workspace.base import BaseWorkspace
@@ -25,6 +25,7 @@ from ripwrap.workspace.replace_content_tool import REPLACE_CONTENT, ReplaceConte
 from ripwrap.workspace.resolve import RESOLVE, ResolveResult
 from ripwrap.workspace.results import FileInfo, ToolResult
 from ripwrap.workspace.scope import ReportProgress
+from ripwrap.workspace.tool import Tool
 
 
 class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
@@ -201,7 +202,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
 class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
     """Methods of `codebase_search`."""
 
-    def codebase_search(self, query: str, path: str = ".", *, limit: int = 10) -> str:
+    def codebase_search(self, query: str, path: str = ".", *, limit: int = 30) -> str:
         """Find the code that answers a question in words, or that defines a name, the best results first.
 
         The answer gives for each result its file and lines, the definition around it, the reasons for its rank, and its
@@ -211,7 +212,7 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         Args:
             query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
             path (str): The directory or file to search; `.` is everything.
-            limit (int): Maximum number of results to show; default 10.
+            limit (int): Maximum number of results to show; default 30. A file may have several.
         """
         return run_blocking(self._tools.answer(CODEBASE_SEARCH, locals()))
 
@@ -508,9 +509,6 @@ class RawFileMethods(ToolMethods):
         return run_blocking(run_list_directory(self._tools.runner, self._tools.settings, path))
 
 
-Tool: TypeAlias = Callable[..., str]
-
-
 class Workspace(
     GrepContentMethods,
     FindFilesMethods,
@@ -563,7 +561,7 @@ class Workspace(
     _runner_type = BlockingRunner
 
     @property
-    def tools(self) -> tuple[Tool, ...]:
+    def tools(self) -> tuple[Tool[str], ...]:
         """Methods to register as tools in a framework."""
         return tuple(getattr(self, name) for name in self._tools.names)
 

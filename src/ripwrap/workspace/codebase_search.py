@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.rank import rank_request, run_rank
+from ripwrap._ranking.passages import DEEP
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._text import as_utf8, in_seconds, plural
 from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
 SNIPPET_LINES = (50, 25, 10, 4, 1)
 """Numbers of lines to show of a result that is too long. They are tried in this order until the answer fits."""
 
+NAMED_RESULTS = 10
+"""Number of results that are named even if there is no room for their text."""
+
+TEXT_SHARE = 2 / 3
+"""Maximum share of an answer that the texts of more than `NAMED_RESULTS` results take before they are expanded to whole
+definitions, from 0 to 1.
+"""
 
 RANKED: Mapping[Ranking, str] = {
     "files": "without an index",
@@ -94,7 +102,7 @@ async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[
         allowed=allowed,
         report=errors.extend,
     )
-    return await run_rank(run, request)
+    return await run_rank(run, replace(request, depth=DEEP))
 
 
 def _redacted(settings: Settings, redact: Redaction, scope: Scope, chunks: Sequence[RankedChunk]) -> list[RankedChunk]:
@@ -148,8 +156,11 @@ def _fit_to_budget(
             notes=tuple(notes),
         )
 
+    def shown(count: int, lines: int = MAX_DEFINITION_LINES) -> CodebaseSearchResult:
+        return answer(chunks[:count], [lines] * count, len(chunks) - count)
+
     def named(count: int) -> CodebaseSearchResult:
-        return answer(chunks[:count], [0] * count, len(chunks) - count)
+        return shown(count, 0)
 
     deadline = math.inf if scope.timeout is None else time.monotonic() + scope.timeout
 
@@ -159,11 +170,6 @@ def _fit_to_budget(
             return None
         return read_source_file(settings, scope.location, path, settings.redactor(scope.location, path))
 
-    most = min(len(chunks), limit)
-    count = len(shortened(named, most, int(settings.max_chars * NAMES_SHARE)).places)
-    if count < min(most, 1):
-        return shortened(named, most, settings.max_chars)
-
     def filled(places: Sequence[RankedChunk], whole: int, next_lines: int = 0) -> CodebaseSearchResult:
         lines = [*[MAX_DEFINITION_LINES] * whole, next_lines, *[0] * count]
         return answer(places, lines[: len(places)], len(chunks) - count)
@@ -171,6 +177,12 @@ def _fit_to_budget(
     def fits(places: Sequence[RankedChunk], whole: int, next_lines: int = 0) -> bool:
         return len(str(filled(places, whole, next_lines))) <= settings.max_chars
 
+    most = min(len(chunks), limit)
+    count = len(shortened(named, min(most, NAMED_RESULTS), int(settings.max_chars * NAMES_SHARE)).places)
+    if count < min(most, 1):
+        return shortened(named, most, settings.max_chars)
+    more, room = range(count + 1, most + 1), settings.max_chars * TEXT_SHARE
+    count += bisect_left(more, True, key=lambda number: len(str(shown(number))) > room)
     best = expand_chunks(chunks[:count], read, fits)
     whole = bisect_left(range(1, len(best) + 1), True, key=lambda number: not fits(best, number))
     return filled(best, whole, next((lines for lines in SNIPPET_LINES if fits(best, whole, lines)), 0))

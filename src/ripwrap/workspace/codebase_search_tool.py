@@ -27,7 +27,7 @@ class CodebaseSearchArguments(ToolArguments, frozen=True):
 
     query: str
     path: str = "."
-    limit: Number = 10
+    limit: Number = 30
 
 
 class CodePlace(Model, frozen=True):
@@ -105,7 +105,7 @@ CODEBASE_SEARCH = ToolSpec(
 class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
     """Methods of `codebase_search`."""
 
-    async def codebase_search(self, query: str, path: str = ".", *, limit: int = 10) -> str:
+    async def codebase_search(self, query: str, path: str = ".", *, limit: int = 30) -> str:
         """Find the code that answers a question in words, or that defines a name, the best results first.
 
         The answer gives for each result its file and lines, the definition around it, the reasons for its rank, and its
@@ -115,7 +115,7 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         Args:
             query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
             path (str): The directory or file to search; `.` is everything.
-            limit (int): Maximum number of results to show; default 10.
+            limit (int): Maximum number of results to show; default 30. A file may have several.
         """
         return await self._tools.answer(CODEBASE_SEARCH, locals())
 

@@ -9,9 +9,9 @@ default, and one docstring line for each argument. `ToolMethods` copies these li
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import anyio
 import anyio.to_thread
@@ -32,9 +32,7 @@ from ripwrap.workspace.replace_content_tool import ReplaceContentMethods
 from ripwrap.workspace.resolve import ResolveMethods
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress
-from ripwrap.workspace.tool import AnyTool, tool_names, tools_of
-
-Tool: TypeAlias = Callable[..., Awaitable[str]]
+from ripwrap.workspace.tool import AnyTool, Tool, tool_names, tools_of
 
 
 class Workspace(
@@ -89,7 +87,7 @@ class Workspace(
     _runner_type = AsyncRunner
 
     @property
-    def tools(self) -> tuple[Tool, ...]:
+    def tools(self) -> tuple[Tool[Awaitable[str]], ...]:
         """Methods to register as tools in a framework."""
         return tuple(getattr(self, name) for name in self._tools.names)
 

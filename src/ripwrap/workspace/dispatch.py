@@ -14,6 +14,7 @@ from ripwrap._concurrency import OVERDUE, countdown
 from ripwrap._ripgrep.capabilities import RgTimeoutError
 from ripwrap._ripgrep.protocols import Lock, Runner, Step
 from ripwrap._ripgrep.runner import C, T
+from ripwrap._signature import lists_options
 from ripwrap._text import cut_text, shown
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
@@ -339,6 +340,8 @@ class ToolMethods:
             for name, text in parameter_descriptions(method).items():
                 about = ArgumentSchema(text, tool.arguments.model_fields[name])
                 method.__annotations__[name] = Annotated[method.__annotations__[name], text, about]
+            fields = tool.arguments.model_fields.items()
+            lists_options({name: field.default for name, field in fields})(getattr(cls, f"{tool.name}_result"))
 
 
 def without_rg(error: BinaryError) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Unpack
 from pydantic import BeforeValidator, model_validator
 
 from ripwrap._text import shown_path
-from ripwrap.options import ALIASES
+from ripwrap._words import ALIASES
 from ripwrap.workspace.arguments import (
     EXCLUDING,
     Number,

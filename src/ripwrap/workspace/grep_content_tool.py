@@ -10,8 +10,8 @@ from pydantic import model_validator
 
 from ripwrap._code.outline import Section
 from ripwrap._text import shown, shown_path
+from ripwrap._words import ALIASES
 from ripwrap.models import Model
-from ripwrap.options import ALIASES
 from ripwrap.workspace.anchors import labels
 from ripwrap.workspace.arguments import (
     EXCLUDING,

@@ -14,6 +14,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from ripwrap._concurrency import in_thread
+from ripwrap._ranking.passages import DEEP
 from ripwrap._ripgrep.literals import Required
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import DeadlineRunner
@@ -62,6 +63,7 @@ class _RootIndex(BaseIndex):
         super().__init__(
             found.location.cwd, location=location, embedder=embedder, hybrid_weight=hybrid_weight, **found.options
         )
+        self._depth = DEEP
         self._allowed = found.allowed
         denied = found.denied
         if denied is not None:

@@ -23,8 +23,8 @@ from ripwrap._code.outline import Section, outline_rows
 from ripwrap._concurrency import CANCELLED
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import as_utf8, byte_order_mark, cut_text, in_seconds, is_binary, plural, shown_path
+from ripwrap._words import ALIASES
 from ripwrap.models import Model
-from ripwrap.options import ALIASES
 from ripwrap.workspace.anchors import HASHED_CHARS, MAX_QUOTED_CHARS, SEPARATOR, labels, line_hash, parse_anchor
 from ripwrap.workspace.arguments import ToolArguments, is_given, join_paths, join_ranges
 from ripwrap.workspace.dispatch import ToolMethods

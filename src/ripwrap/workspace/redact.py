@@ -366,7 +366,7 @@ class _Finder:
         line = found.string[start : found.end() + MAX_SECRET_CHARS]
         submatch = Submatch.model_construct(match=found[0], start=_size(line[: found.start() - start]), end=0)
         captures = Captures.model_construct(groups=found.groups(), named={})
-        known: dict[str, Any] = {"path": None, "lines": line, "submatches": (submatch,), "captures": (captures,)}
+        known: dict[str, Any] = {"path": "", "lines": line, "submatches": (submatch,), "captures": (captures,)}
         return ScanMatch.model_construct(**known, rule=self._rule.id)
 
 

@@ -10,7 +10,7 @@ import pkgutil
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap.workspace.arguments import ToolArguments, snake_case
@@ -23,7 +23,21 @@ if TYPE_CHECKING:
 
 Needed: TypeAlias = Literal["index", "anchors", "write"]
 ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
+AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 ResultT_co = TypeVar("ResultT_co", bound=ToolResult, covariant=True)
+
+
+class Tool(Protocol[AnswerT_co]):
+    """Method of a workspace that a framework can call as a tool; it returns a text, or an awaitable of it."""
+
+    @property
+    def __name__(self) -> str:
+        """Name of the tool."""
+        ...
+
+    def __call__(self, *args: Any, **kwargs: Any) -> AnswerT_co:
+        """Call the tool; each tool has a signature and a docstring of its own."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
