@@ -4,7 +4,6 @@ Two kinds of messages are parsed: the reason why rg failed (such as an invalid p
 about paths that rg could not read while the search continued.
 """
 
-import difflib
 import errno
 import os
 import re
@@ -289,6 +288,8 @@ def _suggestions(text: str, types: Collection[str]) -> tuple[str, ...]:
         return ()
     name = found["name"].lower()
     meant = _TYPE_ALIASES.get(name, name)
+    import difflib  # late: few searches have an unknown type
+
     return (meant,) if meant in types else tuple(difflib.get_close_matches(name, types))
 
 
