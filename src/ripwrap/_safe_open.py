@@ -69,7 +69,7 @@ def open_regular_file(
 def without_replaced(folder: str, paths: Iterable[str], *, follow: bool) -> Iterator[str]:
     """Yield the paths below a directory that are regular files, or that cannot be looked at; no file is opened.
 
-    The directory of paths that come together is opened once, so this takes a sixth of the time of opening the files.
+    The directory of paths that come together is opened once, which takes less time than opening the files.
 
     Args:
         folder: Directory of the paths.

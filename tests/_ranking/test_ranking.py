@@ -124,13 +124,13 @@ def test_query_without_a_word_raises(text: str) -> None:
 def test_long_query_prefers_names_to_short_and_numeric_words_and_counts_the_rest() -> None:
     prose = [f"word{number}" for number in range(100, 1000)]
     query = parse_query(" ".join(["a title\n7", *prose, "by 20261122 expireSessions or a serializer"]))
-    assert query.words == ("title", *prose[:29], "expire", "sessions")
-    assert query.left_out == len(prose) - 29 + 3
+    assert query.words == ("title", *prose[:13], "expire", "sessions")
+    assert query.left_out == len(prose) - 13 + 3
     assert query.remark == ""
-    assert parse_query(" ".join(prose[:32])).words == tuple(prose[:32])
-    assert parse_query(" ".join(prose[:32])).remark == ""
+    assert parse_query(" ".join(prose[:32])).words == tuple(prose[:16])
+    assert parse_query(" ".join(prose[:20])).words == tuple(prose[:20])
     many = parse_query(" ".join(f"get_x{number}" for number in range(40)))
-    assert (len(many.symbols), len(many.words), many.left_out) == (32, 32, 8 + 9)
+    assert (len(many.symbols), len(many.words), many.left_out) == (32, 16, 8 + 25)
 
 
 def test_too_long_query_words_are_left_out_and_counted() -> None:

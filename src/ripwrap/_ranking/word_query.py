@@ -24,6 +24,8 @@ MAX_QUERY_WORDS = 32
 MAX_WORD_CHARS = 200
 """Maximum number of characters of a word or name that is searched; longer words are left out."""
 
+_LONG_QUERY_WORDS = 16
+"""Number of words of a long query that are searched without an index; with more, common words find more false files."""
 _MAX_TITLE_WORDS = 16
 _SPARE = 4
 """Number of words of a long query, as a multiple of `MAX_QUERY_WORDS`, of which an index keeps those that tell most."""
@@ -237,7 +239,7 @@ def _parse_long_query(text: str, long: LongText) -> WordQuery:
 
     order = sorted(weights, key=lambda word: -telling(word))
     place = {word: number for number, word in enumerate(weights)}
-    words = tuple(sorted(order[:MAX_QUERY_WORDS], key=place.__getitem__))
+    words = tuple(sorted(order[:_LONG_QUERY_WORDS], key=place.__getitem__))
     title = tuple(word for word in _unique(_parts(long.title)) if word in weights)[:_MAX_TITLE_WORDS]
     parts = LongQuery(
         title or words[:_MAX_TITLE_WORDS], weights, symbols, long.mentions, tuple(order[: _SPARE * MAX_QUERY_WORDS])

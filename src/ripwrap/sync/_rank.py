@@ -38,7 +38,7 @@ def rank(
 
     The first million bytes of a file are read. After eight million bytes of all files, no further file is read.
     Binary files are not searched. The query may be long, such as the text of an issue with a traceback: its title, the
-    paths and the names in it count most, and the 32 words that tell most are searched. Of a query of more than 20,000
+    paths and the names in it count most, and the 16 words that tell most are searched. Of a query of more than 20,000
     characters, the rest is left out. Unreadable files and words that are left out are logged as warnings.
     `RankedChunk.reasons` also says if a query was cut.
 
