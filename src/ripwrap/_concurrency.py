@@ -207,7 +207,7 @@ async def _wait_for_child(cancelled: Cancellation) -> None:
             time.sleep(pause)  # noqa: ASYNC251
 
 
-class Lock(Protocol):
+class AnyLock(Protocol):
     """A lock for threads (`threading.Lock`) or for processes (`ProcessLock`)."""
 
     def acquire(self, *, timeout: float) -> bool:
@@ -258,7 +258,7 @@ class ProcessLock:
 
 
 @contextmanager
-def hold_lock(lock: Lock, check: Callable[[], object]) -> Generator[None]:
+def hold_lock(lock: AnyLock, check: Callable[[], object]) -> Generator[None]:
     """Hold a lock. While waiting for it, call `check` repeatedly; an exception from `check` ends the wait."""
     while not lock.acquire(timeout=LOCK_POLL_INTERVAL):
         check()
@@ -269,7 +269,7 @@ def hold_lock(lock: Lock, check: Callable[[], object]) -> Generator[None]:
 
 
 @asynccontextmanager
-async def hold_lock_async(lock: Lock, *, wait: bool) -> AsyncGenerator[bool]:
+async def hold_lock_async(lock: AnyLock, *, wait: bool) -> AsyncGenerator[bool]:
     """Hold a lock in a task; the task can be cancelled while it waits for the lock.
 
     Args:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Class = TypeVar("Class", bound=type)
 
 
-class Group(NamedTuple):
+class FlagGroup(NamedTuple):
     """Group of options in help texts."""
 
     title: str
@@ -27,7 +27,7 @@ class Group(NamedTuple):
 
 
 @cache  # two groups of cyclopts are never equal
-def _group(group: Group) -> "cyclopts.Group":
+def _group(group: FlagGroup) -> "cyclopts.Group":
     import cyclopts  # late: see above
 
     return cyclopts.Group(group.title, sort_key=group.sort_key)
@@ -57,7 +57,9 @@ class Parameter:
         """Declaration as cyclopts has it."""
         import cyclopts  # late: see above
 
-        made: dict[str, Any] = {name: _group(one) if type(one) is Group else one for name, one in self.settings.items()}
+        made: dict[str, Any] = {
+            name: _group(one) if type(one) is FlagGroup else one for name, one in self.settings.items()
+        }
         return cyclopts.Parameter(**made)
 
     def __getattr__(self, name: str) -> Any:

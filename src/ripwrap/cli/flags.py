@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, cast
 
 from typing_extensions import TypedDict
 
-from ripwrap.cli.declarations import Group, Parameter
+from ripwrap.cli.declarations import FlagGroup, Parameter
 from ripwrap.errors import Hint, spell_error
 from ripwrap.options import FileOptions, OptionGroup, Paths, Size, Strings, flag_of
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-GROUPS: dict[OptionGroup, Group] = {
-    "pattern": Group("Pattern options", sort_key=1),
-    "files": Group("File options", sort_key=2),
-    "output": Group("Output options", sort_key=3),
-    "engine": Group("Engine options", sort_key=4),
+GROUPS: dict[OptionGroup, FlagGroup] = {
+    "pattern": FlagGroup("Pattern options", sort_key=1),
+    "files": FlagGroup("File options", sort_key=2),
+    "output": FlagGroup("Output options", sort_key=3),
+    "engine": FlagGroup("Engine options", sort_key=4),
 }
-RIPWRAP = Group("ripwrap options", sort_key=5)
+RIPWRAP = FlagGroup("ripwrap options", sort_key=5)
 STDIN = "-"
 """Path that stands for standard input, as the value of `-f`, too."""
-OTHER = Group("Options", sort_key=0)
+OTHER = FlagGroup("Options", sort_key=0)
 """Group, in help texts, of the options that have no other group, such as `--help`."""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from ripwrap._text import plural
-from ripwrap.cli.declarations import Group, Parameter
+from ripwrap.cli.declarations import FlagGroup, Parameter
 from ripwrap.cli.flags import STDIN, parse_host
 from ripwrap.errors import Hint, combination_error
 from ripwrap.options import FileOptions, SearchOptions
@@ -16,7 +16,7 @@ from ripwrap.options import FileOptions, SearchOptions
 if TYPE_CHECKING:
     from ripwrap.places.where import PlacedSearchOptions, PlaceOptions
 
-PLACES = Group("Options for places", sort_key=6)
+PLACES = FlagGroup("Options for places", sort_key=6)
 
 MAX_STDIN_BYTES = 1 << 30
 """Maximum number of bytes of standard input, which is read into memory."""

@@ -14,7 +14,7 @@ from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan import REFUSED
 from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap._text import raw_bytes, shown, text_of
-from ripwrap.cli.declarations import Group, Parameter
+from ripwrap.cli.declarations import FlagGroup, Parameter
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING
 from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags
 from ripwrap.cli.help import epilogue
@@ -29,7 +29,7 @@ _NOT_FOR_SCAN = (*REFUSED, "multiline_dotall", "pcre2")
 rules.
 """
 
-SCAN = Group("Scan options", sort_key=0)
+SCAN = FlagGroup("Scan options", sort_key=0)
 
 EXIT_CODES = """\
 Exit codes:

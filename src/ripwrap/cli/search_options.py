@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from ripwrap._text import shown
-from ripwrap.cli.declarations import Group, Parameter
+from ripwrap.cli.declarations import FlagGroup, Parameter
 from ripwrap.cli.flags import GROUPS, RIPWRAP, STDIN, RunOptions, When, check_limit, output_flag
 from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
     from ripwrap.places.where import PlacedSearchOptions
 
-MANY = Group("Options for many roots", sort_key=7)
+MANY = FlagGroup("Options for many roots", sort_key=7)
 
 
 def _flag(help: str, metavar: str) -> Parameter:  # noqa: A002 - cyclopts' name
