@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Unpack
 
@@ -16,7 +16,7 @@ from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, 
 from ripwrap._ranking.fts import bm25_pool, insert_chunks, log_remark, open_memory_database
 from ripwrap._ranking.names import names_in
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
-from ripwrap._ranking.scoring import ChunkCandidate, TextContent, rank_candidates
+from ripwrap._ranking.scoring import NO_EVIDENCE, ChunkCandidate, TextContent, rank_candidates
 from ripwrap._ranking.selection import (
     MAX_FILES_READ,
     NAME_TERM,
@@ -133,6 +133,7 @@ class RankRequest:
         report: Function that is called with the paths that rg could not read; `None` calls nothing. The paths are also
             logged.
         depth: Number of definitions that are shown of each file.
+        evidence: Paths that similar commits changed, each with a value from 0 to 1.
     """
 
     query: WordQuery
@@ -144,6 +145,7 @@ class RankRequest:
     allowed: Callable[[str], bool] | None
     report: Callable[[Sequence[PathError]], object] | None = None
     depth: Depth = BROAD
+    evidence: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def rank_request(
@@ -270,7 +272,7 @@ def _rank_files(request: RankRequest, hits: TermCounts, deadline: RankingDeadlin
     order = choose_files(query, files, _sizes(search.cwd, files), hits.having, hits.total)
     worths = files_worths(query, hits.having, hits.total)
     contents = read_raw_files(search, order, deadline)
-    return rank_contents(query, contents, request.limit, deadline, worths, request.depth)
+    return rank_contents(query, contents, request.limit, deadline, worths, request.depth, request.evidence)
 
 
 def rank_contents(
@@ -280,6 +282,7 @@ def rank_contents(
     deadline: RankingDeadline,
     worths: Mapping[str, float],
     depth: Depth = BROAD,
+    evidence: Mapping[str, float] = NO_EVIDENCE,
 ) -> list[RankedChunk]:
     """Return the best chunks of `files`, which yields the path and the bytes of each file, the best file first."""
     copies: Counter[str] = Counter()
@@ -292,7 +295,7 @@ def rank_contents(
         deadline.check()
         return of_path[candidate.path].text
 
-    ranked = rank_candidates(query, pool, worths=worths)
+    ranked = rank_candidates(query, pool, worths=worths, evidence=evidence)
     for entry in show_passages(query, worths, ranked, text_of, limit, depth):
         deadline.check()
         results.append(to_ranked_chunk(query, entry, of_path[entry.candidate.path]))

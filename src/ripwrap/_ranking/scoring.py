@@ -27,6 +27,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import Protocol
 
 from ripwrap._ranking.definitions import defined_names, definition_lines
@@ -64,6 +65,11 @@ MANY_CHUNKS = 0.05
 """Weight, in the score of a file, of the logarithm of the number of its chunks that are ranked."""
 NEAR_WORDS = 0.5
 """Weight, in the score of a file, of consecutive words of the query that are near each other in the text."""
+HISTORY = 0.2
+"""Weight, in the score of a file, of commits that are similar to the query, as a share of the highest score."""
+_LEAST_CHANGED = 0.5
+"""Value of similar commits, from 0 to 1, from which they are a reason for the score."""
+NO_EVIDENCE: Mapping[str, float] = MappingProxyType({})
 DEFINES = 0.55
 """Weight, in the score of a file, of a definition of a symbol (name) of the query."""
 DEFINES_ASKED = 3.0
@@ -217,6 +223,7 @@ class _ScoredFile:
         shares: Map from each of the best chunks to the likeness of its definitions to the query, from 0 to 1.
         near: Map from each of the best chunks to the proximity of the query's words in the chunk, from 0 to 1, and the
             reasons for this number as texts.
+        changed: Value of the commits that are similar to the query and changed the file, from 0 to 1.
     """
 
     path: str
@@ -234,6 +241,7 @@ class _ScoredFile:
     near: dict[ChunkCandidate, tuple[float, list[str]]] = field(
         default_factory=dict[ChunkCandidate, tuple[float, list[str]]]
     )
+    changed: float = 0.0
 
 
 def word_worths(words: Iterable[str], having: Mapping[str, int], total: int) -> dict[str, float]:
@@ -254,6 +262,7 @@ def rank_candidates(
     worths: Mapping[str, float] | None = None,
     vector_weight: float = 0.0,
     shown: Callable[[str], bool] | None = None,
+    evidence: Mapping[str, float] = NO_EVIDENCE,
 ) -> Iterator[RankedCandidate]:
     """Rank chunks: return the best chunk of each file, the best file first, and then all other chunks.
 
@@ -267,6 +276,7 @@ def rank_candidates(
         vector_weight: Weight of embeddings, from 0 to 1. If it is 0.5 or less, BM25 has the weight 1. Above 0.5, the
             weight of BM25 falls; it is 0 if the weight of embeddings is 1.
         shown: Function that returns True for the path of a file that may be in the results; `None` allows all.
+        evidence: Paths that similar commits changed, each with a value from 0 to 1.
     """
     worths = query.weighted(worths or dict.fromkeys(query.words, 1.0))
     title = _title_worths(query, worths)
@@ -283,6 +293,7 @@ def rank_candidates(
     for file in files:
         file.score += vector_weight * max((similar.get(chunk, 0.0) for chunk in file.chunks), default=0.0)
     _add_proximity(files, Proximity(query.title, title), words_weight * NEAR_WORDS)
+    _add_evidence(files, evidence)
     highest = max((chunk.bm25 for chunk in pool), default=0.0) or 1.0
 
     def worth_showing(file: _ScoredFile, chunk: ChunkCandidate) -> tuple[bool, float, int]:
@@ -331,6 +342,14 @@ def _add_proximity(files: Iterable[_ScoredFile], proximity: Proximity, weight: f
             left -= bool(new)
             if not left:
                 return
+
+
+def _add_evidence(files: Sequence[_ScoredFile], evidence: Mapping[str, float]) -> None:
+    """Raise the scores of files that similar commits changed."""
+    highest = max((_shown_score(file.score) for file in files), default=0.0)
+    for file in files:
+        file.changed = evidence.get(file.path, 0.0)
+        file.score += HISTORY * highest * file.changed
 
 
 def _shown_score(sum_of_parts: float) -> float:
@@ -501,6 +520,8 @@ def _reasons(query: WordQuery, file: _ScoredFile) -> list[str]:
     if not file.defined:  # with a definition, the reason would be trivial: parts of a name are near each other
         reasons += near
     reasons += _match_reasons(first)
+    if file.changed >= _LEAST_CHANGED:
+        reasons.append("commits with such messages changed its file")
     if len(file.chunks) > 1:
         reasons.append(f"the best of {len(file.chunks)} chunks of its file")
     reasons += [f"{kind}, which the query does not ask for" for kind in file.kinds if not file.asked]

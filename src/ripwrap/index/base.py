@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,6 +25,7 @@ from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._ranking.passages import BROAD
+from ripwrap._ranking.scoring import NO_EVIDENCE
 from ripwrap._ranking.word_query import WordQuery, parse_query
 from ripwrap._ripgrep.command import choosing_flags, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
@@ -629,6 +630,10 @@ class BaseIndex:
         none = f"there is no index of {root} yet for its current branch, these options and this chunker; "
         return RipwrapError(HintedText(none, way, " makes it"))
 
+    def _evidence(self, _query: WordQuery) -> Mapping[str, float]:
+        """Return the paths that commits changed which are similar to a query; the tools of a workspace read commits."""
+        return NO_EVIDENCE
+
     def _rank(
         self,
         query: WordQuery,
@@ -637,14 +642,17 @@ class BaseIndex:
         shown: Callable[[str], bool] | None,
     ) -> IndexResults | None:
         view = self._current_view()
+        evidence = self._evidence(query)
 
         def find(database: "Connection") -> IndexResults | None:
             with self._store.postings.reading(database) as postings:
                 number = number_of(database, view)
                 if number is None:
                     return None
-                checks, depth = self._store.checks, self._depth
-                return search(database, postings, checks, view, number, query, limit, vectors, shown, depth)
+                checks = self._store.checks
+                return search(
+                    database, postings, checks, view, number, query, limit, vectors, shown, self._depth, evidence
+                )
 
         return self._store.run(find)
 

@@ -11,7 +11,14 @@ from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import best_rows, log_remark
 from ripwrap._ranking.names import names_in
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
-from ripwrap._ranking.scoring import POOL_SIZE, ChunkCandidate, RankedCandidate, rank_candidates, word_worths
+from ripwrap._ranking.scoring import (
+    NO_EVIDENCE,
+    POOL_SIZE,
+    ChunkCandidate,
+    RankedCandidate,
+    rank_candidates,
+    word_worths,
+)
 from ripwrap._ranking.word_query import MAX_QUERY_WORDS, LongQuery, WordQuery
 from ripwrap.index.file_state import ChunkSpan, IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
@@ -96,6 +103,7 @@ def search(
     vectors: VectorSearch | None = None,
     shown: Callable[[str], bool] | None = None,
     depth: Depth = BROAD,
+    evidence: Mapping[str, float] = NO_EVIDENCE,
 ) -> IndexResults:
     """Return the best results for a query among the chunks of a view (the files of one branch).
 
@@ -110,6 +118,7 @@ def search(
         vectors: Search by embeddings, or the reason why it is not available; `None` without an embedder.
         shown: Function that returns True for the path of a file that may be in the results; `None` allows all.
         depth: Number of definitions that are shown of each file.
+        evidence: Paths that similar commits changed, each with a value from 0 to 1.
     """
     log_remark(query)
     checks.check_view(database, number)
@@ -136,7 +145,7 @@ def search(
         database, view, number, names, files, dict(words), dict((similar or ()) if weight else ())
     )
     chunks |= _read_empty(database, view, number, named, files)
-    ranked = rank_candidates(query, list(chunks), worths=worths, vector_weight=weight, shown=shown)
+    ranked = rank_candidates(query, list(chunks), worths=worths, vector_weight=weight, shown=shown, evidence=evidence)
     of_path = {chunk.path: content.file for chunk, content in chunks.items()}
     # Passages are chosen by their words, which count nothing if the weight of embeddings is 1.
     found = show_passages(query, worths, ranked, partial(_text_of, of_path), limit, depth) if weight < 1 else ranked

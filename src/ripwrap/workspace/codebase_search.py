@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.rank import rank_request, run_rank
 from ripwrap._ranking.passages import DEEP
-from ripwrap._ripgrep.protocols import Runner
+from ripwrap._ranking.scoring import NO_EVIDENCE
 from ripwrap._text import as_utf8, in_seconds, plural
 from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.models import PathError
@@ -78,7 +78,7 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
         if answer is None:
             ranking = "files"
             errors: list[PathError] = []
-            chunks = await _rank(run, scope, query, limit + 1, errors)
+            chunks = await _rank(call, scope, query, limit + 1, errors)
             notes = [*notes_of(errors, None, scope), *notes]
         else:
             ranking = "hybrid" if answer.by_vectors else "index"
@@ -89,8 +89,9 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
         return await run.call(partial(_fit_to_budget, settings, scope, query, chunks, limit, ranking, notes))
 
 
-async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
+async def _rank(call: ToolCall, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
     """Rank the files without an index, and return the best chunks; add the paths that could not be read to `errors`."""
+    run = call.run
     location, timeout, allowed = scope.location, scope.timeout, scope.allowed
     request = rank_request(
         query,
@@ -102,7 +103,10 @@ async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[
         allowed=allowed,
         report=errors.extend,
     )
-    return await run_rank(run, replace(request, depth=DEEP))
+    evidence = NO_EVIDENCE
+    if not location.several:
+        evidence = await run.call(partial(call.history().evidence, location.cwd, request.query))
+    return await run_rank(run, replace(request, depth=DEEP, evidence=evidence))
 
 
 def _redacted(settings: Settings, redact: Redaction, scope: Scope, chunks: Sequence[RankedChunk]) -> list[RankedChunk]:

@@ -27,6 +27,7 @@ from ripwrap.workspace.tool import AnyTool, ToolCall, ToolSpec, find_tool, tool_
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
+    from ripwrap.workspace.history import History
     from ripwrap.workspace.index_tools import Indexes
 
 R = TypeVar("R", bound=ToolResult)
@@ -218,6 +219,7 @@ class ToolDispatcher:
         self.settings = settings
         self.runner: MissingRgRunner = MissingRgRunner(runner)
         self._memory = Memory()
+        self._history: History | None = None
         self._has_index = index is not False
         self._tools = tools
         self.names: tuple[str, ...] = tool_names(
@@ -254,7 +256,9 @@ class ToolDispatcher:
         arguments = parse_arguments(tool.arguments, given)
         limited = CallRunner(self.runner, self.settings.timeout)
         required = partial(self.required_indexes, tool.name)
-        call = ToolCall(limited, self.runner, self.settings, self.indexes, required, self._memory, progress)
+        call = ToolCall(
+            limited, self.runner, self.settings, self.indexes, required, self._memory, self.history, progress
+        )
         return await tool.function()(call, arguments)
 
     async def answer(self, tool: AnyTool, parameters: Mapping[str, Any]) -> str:
@@ -274,8 +278,19 @@ class ToolDispatcher:
         if self._has_index and self._indexes is None:
             from ripwrap.workspace.index_tools import Indexes  # late: it imports SQLite
 
-            self._indexes = Indexes(self.settings, self._index_location, self._embedder, self._hybrid_weight)
+            self._indexes = Indexes(
+                self.settings, self._index_location, self._embedder, self._hybrid_weight, self.history()
+            )
         return self._indexes
+
+    def history(self) -> "History":
+        """Return the commits of the roots."""
+        if self._history is None:
+            from ripwrap.workspace.history import History  # late: it imports the reader of git
+
+            allowed = (*self.settings.sandbox.roots, *self.settings.repositories)
+            self._history = History(allowed, self.settings.timeout)
+        return self._history
 
     def required_indexes(self, tool: str) -> "Indexes":
         """Return the indexes of the roots.

@@ -7,7 +7,7 @@ changes.
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ripwrap._concurrency import in_thread
 from ripwrap._ranking.passages import DEEP
+from ripwrap._ranking.word_query import WordQuery
 from ripwrap._ripgrep.literals import Required
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import DeadlineRunner
@@ -32,6 +33,7 @@ from ripwrap.options import StrPath
 from ripwrap.places.candidates import Candidates
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import spell_as_argument
+from ripwrap.workspace.history import History
 from ripwrap.workspace.index_results import (
     IndexCodebaseResult,
     IndexedRoot,
@@ -58,8 +60,14 @@ class _RootIndex(BaseIndex):
     """
 
     def __init__(
-        self, found: Scope, location: StrPath | None, embedder: Embedder | None, hybrid_weight: float | None
+        self,
+        found: Scope,
+        location: StrPath | None,
+        embedder: Embedder | None,
+        hybrid_weight: float | None,
+        history: History,
     ) -> None:
+        self._history = history
         super().__init__(
             found.location.cwd, location=location, embedder=embedder, hybrid_weight=hybrid_weight, **found.options
         )
@@ -79,6 +87,9 @@ class _RootIndex(BaseIndex):
         patience = None if seconds is None else seconds / 2  # keep half of the time for a ranking without embeddings
         run = DeadlineRunner(run, seconds, self._lock)
         return await self._find(run, query, limit, refresh=True, patience=patience, shown=shown)
+
+    def _evidence(self, query: WordQuery) -> Mapping[str, float]:
+        return self._history.evidence(str(self.root), query)
 
     async def candidates(self, run: Runner, required: Required, seconds: float | None) -> Candidates:
         return await self._candidates(DeadlineRunner(run, seconds, self._lock), required, None, refresh=True)
@@ -168,9 +179,15 @@ class Indexes:
     """Indexes of the roots of a workspace; each root has its own index."""
 
     def __init__(
-        self, settings: Settings, location: StrPath | None, embedder: Embedder | None, hybrid_weight: float | None
+        self,
+        settings: Settings,
+        location: StrPath | None,
+        embedder: Embedder | None,
+        hybrid_weight: float | None,
+        history: History,
     ) -> None:
         self._settings = settings
+        self._history = history
         self._location = location
         self._embedder = embedder
         if settings.redact is not None and embedder is not None:
@@ -258,7 +275,7 @@ class Indexes:
     def _of(self, root: str) -> _RootIndex:
         if root not in self._made:
             found = scope_of_root(self._settings, root)
-            self._made[root] = _RootIndex(found, self._location, self._embedder, self._hybrid_weight)
+            self._made[root] = _RootIndex(found, self._location, self._embedder, self._hybrid_weight, self._history)
         return self._made[root]
 
     def _all(self) -> list[tuple[str, _RootIndex]]:

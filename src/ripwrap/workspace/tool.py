@@ -19,6 +19,7 @@ from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress, Settings
 
 if TYPE_CHECKING:
+    from ripwrap.workspace.history import History
     from ripwrap.workspace.index_tools import Indexes
 
 Needed: TypeAlias = Literal["index", "anchors", "write"]
@@ -51,6 +52,7 @@ class ToolCall:
         indexes: Function that returns the indexes of the roots, or None for a workspace without an index.
         required_indexes: Function that returns the indexes of the roots, or raises `ValueError`.
         memory: What earlier calls have answered.
+        history: Function that returns the commits of the roots.
         progress: Function that is called with the number of matches or files so far; `None` if nobody asked for it.
     """
 
@@ -60,6 +62,7 @@ class ToolCall:
     indexes: "Callable[[], Indexes | None]"
     required_indexes: "Callable[[], Indexes]"
     memory: Memory
+    history: "Callable[[], History]"
     progress: ReportProgress | None = None
 
 
