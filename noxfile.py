@@ -303,7 +303,7 @@ def agents(session: nox.Session) -> None:
 @nox.session(python=BENCHMARK_PYTHON)
 def instructions(session: nox.Session) -> None:
     """Count the CPU instructions for each decoded match with callgrind; other load does not change the result."""
-    _install(session)
+    _install(session, "bench")
     session.run("python", "benchmarks/instructions.py", f"--peers={_peers(session)}")
 
 

@@ -130,6 +130,14 @@ def test_large_commits_do_not_count_and_old_ones_are_not_read(shop: Path, monkey
     assert files(sync.Workspace(shop, index=False)) == ["early.py", "later.py"]
 
 
+def test_commits_of_many_characters_are_not_all_read(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_history, "MAX_CHARS", 10)
+    workspace = sync.Workspace(shop, index=False)
+    assert files(workspace, "sum of the rows, as in totals of carts") == ["early.py", "later.py"]
+    (place, *_) = workspace.codebase_search_result("sum of the rows, as in totals of carts").places
+    assert not any("commits" in reason for reason in place.why)
+
+
 @pytest.mark.posix
 def test_messages_and_paths_of_any_bytes_are_read(shop: Path) -> None:
     name = os.fsdecode(b"src/\x01caf\xe9\nx.py")

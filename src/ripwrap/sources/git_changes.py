@@ -1,7 +1,7 @@
 """Read the messages of the last commits of a git repository, with the files that they changed."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from ripwrap.options import Directories
@@ -76,7 +76,7 @@ class ChangeReader:
         self._git.open()
         return self._git.read("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Generator[Change]:
         """Yield the commits, the newest first; raise the errors of `tip()`."""
         with self._git.lines(*_LOG) as output:
             message, paths = b"", list[bytes]()

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from typing import NamedTuple
 
 from ripwrap._concurrency import CANCELLED
@@ -15,6 +16,8 @@ from ripwrap.sources.git_changes import ChangeReader
 
 MAX_SECONDS = 1.0
 """Maximum number of seconds for reading the commits of a root; older commits than those that were read do not count."""
+MAX_CHARS = 8_000_000
+"""Number of characters of messages and paths after which no older commit is read."""
 RETRY_SECONDS = 60.0
 """Seconds after which a root is tried again whose commits could not be read."""
 
@@ -67,10 +70,15 @@ class History:
 def _messages(reader: ChangeReader) -> CommitMessages:
     """Read the messages until the deadline, the newest first."""
     found: list[tuple[str, tuple[str, ...]]] = []
+    left = MAX_CHARS
     try:
-        for change in reader.changes():
-            CANCELLED.get().check()
-            found.append(change)
+        with closing(reader.changes()) as changes:  # closing it ends git
+            for change in changes:
+                CANCELLED.get().check()
+                found.append(change)
+                left -= len(change.message) + sum(map(len, change.paths))
+                if left < 0:
+                    break
     except TimeoutError:
         CANCELLED.get().check()
     return CommitMessages(found)
