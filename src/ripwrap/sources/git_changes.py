@@ -32,7 +32,7 @@ _LOG = (
 )
 
 
-class Change(NamedTuple):
+class ChangedFiles(NamedTuple):
     """Commit, with the files that it changed.
 
     Attributes:
@@ -76,7 +76,7 @@ class ChangeReader:
         self._git.open()
         return self._git.read("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 
-    def changes(self) -> Generator[Change]:
+    def changes(self) -> Generator[ChangedFiles]:
         """Yield the commits, the newest first; raise the errors of `tip()`."""
         with self._git.lines(*_LOG) as output:
             message, paths = b"", list[bytes]()
@@ -90,8 +90,8 @@ class ChangeReader:
             yield from _change(message, paths)
 
 
-def _change(message: bytes, paths: Sequence[bytes]) -> Iterator[Change]:
+def _change(message: bytes, paths: Sequence[bytes]) -> Iterator[ChangedFiles]:
     if 0 < len(paths) <= MAX_PATHS:
-        yield Change(
+        yield ChangedFiles(
             message.decode("utf-8", "replace"), tuple(os.fsdecode(path).replace("/", os.sep) for path in paths)
         )

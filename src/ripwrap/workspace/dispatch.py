@@ -27,7 +27,7 @@ from ripwrap.workspace.tool import AnyTool, ToolCall, ToolSpec, find_tool, tool_
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
-    from ripwrap.workspace.history import History
+    from ripwrap.workspace.history import CommitHistory
     from ripwrap.workspace.index_tools import Indexes
 
 R = TypeVar("R", bound=ToolResult)
@@ -219,7 +219,7 @@ class ToolDispatcher:
         self.settings = settings
         self.runner: MissingRgRunner = MissingRgRunner(runner)
         self._memory = Memory()
-        self._history: History | None = None
+        self._history: CommitHistory | None = None
         self._has_index = index is not False
         self._tools = tools
         self.names: tuple[str, ...] = tool_names(
@@ -283,13 +283,13 @@ class ToolDispatcher:
             )
         return self._indexes
 
-    def history(self) -> "History":
+    def history(self) -> "CommitHistory":
         """Return the commits of the roots."""
         if self._history is None:
-            from ripwrap.workspace.history import History  # late: it imports the reader of git
+            from ripwrap.workspace.history import CommitHistory  # late: it imports the reader of git
 
             allowed = (*self.settings.sandbox.roots, *self.settings.repositories)
-            self._history = History(allowed, self.settings.timeout)
+            self._history = CommitHistory(allowed, self.settings.timeout)
         return self._history
 
     def required_indexes(self, tool: str) -> "Indexes":

@@ -22,7 +22,7 @@ RETRY_SECONDS = 60.0
 """Seconds after which a root is tried again whose commits could not be read."""
 
 
-class _Known(NamedTuple):
+class _KnownCommits(NamedTuple):
     """Messages of the commits up to `tip`; without a tip, the commits could not be read at the time `tried`."""
 
     tip: bytes
@@ -30,7 +30,7 @@ class _Known(NamedTuple):
     tried: float
 
 
-class History:
+class CommitHistory:
     """Messages of the last commits of each root, read once for each commit that is checked out; any thread may use it.
 
     A root without a git repository, or whose repository cannot be read, has no messages: they are only evidence.
@@ -45,7 +45,7 @@ class History:
         """
         self._repositories = repositories
         self._seconds = MAX_SECONDS if timeout is None else min(MAX_SECONDS, timeout / 4)
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _KnownCommits] = {}
         self._lock = threading.Lock()
 
     def evidence(self, root: str, query: WordQuery) -> Mapping[str, float]:
@@ -59,9 +59,9 @@ class History:
             with CANCELLED.get().child(), ChangeReader(root, self._repositories, now + self._seconds) as reader:
                 tip = reader.tip()
                 if known is None or known.tip != tip:
-                    known = _Known(tip, _messages(reader), now)
+                    known = _KnownCommits(tip, _messages(reader), now)
         except (ValueError, OSError, RipwrapError):  # TimeoutError and InterruptedError are OSErrors
-            known = _Known(b"", CommitMessages(()), now)
+            known = _KnownCommits(b"", CommitMessages(()), now)
         with self._lock:
             self._known[root] = known
         return known.messages.evidence(query)

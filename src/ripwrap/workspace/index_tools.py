@@ -33,7 +33,7 @@ from ripwrap.options import StrPath
 from ripwrap.places.candidates import Candidates
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import spell_as_argument
-from ripwrap.workspace.history import History
+from ripwrap.workspace.history import CommitHistory
 from ripwrap.workspace.index_results import (
     IndexCodebaseResult,
     IndexedRoot,
@@ -65,7 +65,7 @@ class _RootIndex(BaseIndex):
         location: StrPath | None,
         embedder: Embedder | None,
         hybrid_weight: float | None,
-        history: History,
+        history: CommitHistory,
     ) -> None:
         self._history = history
         super().__init__(
@@ -184,7 +184,7 @@ class Indexes:
         location: StrPath | None,
         embedder: Embedder | None,
         hybrid_weight: float | None,
-        history: History,
+        history: CommitHistory,
     ) -> None:
         self._settings = settings
         self._history = history

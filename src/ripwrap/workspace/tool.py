@@ -19,7 +19,7 @@ from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress, Settings
 
 if TYPE_CHECKING:
-    from ripwrap.workspace.history import History
+    from ripwrap.workspace.history import CommitHistory
     from ripwrap.workspace.index_tools import Indexes
 
 Needed: TypeAlias = Literal["index", "anchors", "write"]
@@ -62,7 +62,7 @@ class ToolCall:
     indexes: "Callable[[], Indexes | None]"
     required_indexes: "Callable[[], Indexes]"
     memory: Memory
-    history: "Callable[[], History]"
+    history: "Callable[[], CommitHistory]"
     progress: ReportProgress | None = None
 
 
