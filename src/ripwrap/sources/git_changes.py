@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ripwrap.options import Directories
 from ripwrap.sources.git import MAX_BLOB_BYTES
-from ripwrap.sources.git_process import Git
+from ripwrap.sources.git_process import LOG_MARK, PLAIN_LOG, Git
 from ripwrap.sources.repository import real_directories
 
 MAX_COMMITS = 3_000
@@ -16,19 +16,9 @@ MAX_PATHS = 30
 MAX_MESSAGE_BYTES = 1_000
 """Maximum number of bytes of a message; the rest is left out."""
 _MAX_PATH_BYTES = 1_000
-_COMMIT = b"\x01"
-"""First byte of a commit in the log; the message follows, and then the paths; each ends with a NUL."""
 _LOG = (
     *("log", f"--max-count={MAX_COMMITS}", "--no-merges", "--name-only", "--relative", "-z", "--no-renames"),
-    *(
-        "--format=tformat:%x01%B%x00",
-        "--no-ext-diff",
-        "--no-show-signature",
-        "--no-color",
-        "--no-notes",
-        "--no-mailmap",
-    ),
-    *("--no-follow", "--encoding=UTF-8"),
+    *("--format=tformat:%x01%B%x00", "--no-ext-diff", *PLAIN_LOG),
 )
 
 
@@ -82,9 +72,9 @@ class ChangeReader:
             message, paths = b"", list[bytes]()
             for record in output.records():
                 text = record.lstrip(b"\n")
-                if text.startswith(_COMMIT):
+                if text.startswith(LOG_MARK):
                     yield from _change(message, paths)
-                    message, paths = text[1 : MAX_MESSAGE_BYTES + 1], []
+                    message, paths = text.removeprefix(LOG_MARK)[:MAX_MESSAGE_BYTES], []
                 elif 0 < len(text) <= _MAX_PATH_BYTES and len(paths) <= MAX_PATHS:
                     paths.append(text)
             yield from _change(message, paths)

@@ -12,11 +12,8 @@ from ripwrap.sources.base import Item, NamedItem, NamedSource
 from ripwrap.sources.dates import read_date, readable_date
 from ripwrap.sources.git import LONG_NAME, Budget, GitSource
 from ripwrap.sources.git_paths import holds, missing_path_error
-from ripwrap.sources.git_process import MAX_RECORD_BYTES
+from ripwrap.sources.git_process import LOG_MARK, MAX_RECORD_BYTES, PLAIN_LOG
 from ripwrap.sources.lifetimes import REGULAR, Diffs, Lifetimes
-
-_COMMIT = b"\x01"
-"""First byte of a commit in the log; the fields of the commit follow, each ended by a NUL."""
 
 _PLAIN_DIFF = (
     *("--always", "-r", "--root", "--raw", "-z", "--no-renames", "--no-abbrev", "--relative"),
@@ -24,11 +21,7 @@ _PLAIN_DIFF = (
 )
 """Options of `git diff-tree`. With `--always`, it prints the id of the commit also if nothing was changed."""
 
-_PLAIN_LOG = (
-    "--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00",
-    *("--no-show-signature", "--no-color", "--no-notes", "--no-mailmap", "--no-follow", "--encoding=UTF-8"),
-)
-"""Options of `git log`, which override the user's configuration. For example, `log.showSignature` would start gpg."""
+_LOG = ("--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00", *PLAIN_LOG)
 
 
 @dataclass(slots=True)
@@ -221,14 +214,14 @@ class HistorySource(GitSource, NamedSource):
             if not ids.tell():
                 return
             ids.seek(0)
-            with self._git.lines("log", "--no-walk=unsorted", "--stdin", "-z", *_PLAIN_LOG, stdin=ids) as output:
+            with self._git.lines("log", "--no-walk=unsorted", "--stdin", "-z", *_LOG, stdin=ids) as output:
                 records = output.records()
                 for record in records:
-                    if (text := record.lstrip(b"\n")).startswith(_COMMIT):
+                    if (text := record.lstrip(b"\n")).startswith(LOG_MARK):
                         self._commit(_fields(text, records))
 
 
 def _fields(first: bytes, records: Iterator[bytes]) -> tuple[bytes, ...]:
     """Return the fields of the commit whose first record in the log is `first`; long fields are cut."""
-    fields = (first[len(_COMMIT) :], *(next(records, b"") for _ in range(4)))
+    fields = (first[len(LOG_MARK) :], *(next(records, b"") for _ in range(4)))
     return tuple(field[:MAX_RECORD_BYTES] for field in fields)

@@ -56,6 +56,12 @@ and let git copy large blobs without holding them in memory. A multi-pack-index 
 paths, which git does not check: `../` leads to another repository. Each pack also has its own index.
 """
 
+PLAIN_LOG = (*("--no-show-signature", "--no-color", "--no-notes", "--no-mailmap", "--no-follow", "--encoding=UTF-8"),)
+"""Options of `git log`, which override the user's configuration. For example, `log.showSignature` would start gpg."""
+
+LOG_MARK = b"\x01"
+"""First byte of a commit in a log that ripwrap formats; the fields of the commit follow, each ended by a NUL."""
+
 MIN_VERSION = (2, 25)
 """Oldest version of git that is run. It is the first one with `git log --no-mailmap`."""
 
