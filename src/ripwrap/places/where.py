@@ -26,7 +26,7 @@ from ripwrap._text import raw_bytes
 from ripwrap.errors import Hint, HintedText, combination_error
 from ripwrap.options import Directories, FileOptions, SearchOptions, StrPath
 from ripwrap.places.holes import refuse, refuse_pairs
-from ripwrap.sources.base import AnyItems
+from ripwrap.sources.base import AnyItems, as_formats
 
 PLACE_OPTIONS = ("where", "rev", "repositories", "inside", "on")
 
@@ -248,16 +248,12 @@ def _layers(place: Place) -> Layers:
             return replace(_layers(inner), detected=True)
         case Inside(inner, formats):
             below = _layers(inner)
-            return replace(below, formats=(*below.formats, *_several(formats)))
+            return replace(below, formats=(*below.formats, *as_formats(formats)))
         case Overlay(inner, texts):
             below = _layers(inner)
             return replace(below, texts={**below.texts, **texts})
         case _:
             return Layers(place, {}, (), detected=False)
-
-
-def _several(formats: str | Iterable[str]) -> tuple[str, ...]:
-    return tuple(formats) if isinstance(formats, Iterable) and not isinstance(formats, str) else (formats,)
 
 
 def layers_of(options: Mapping[str, Any]) -> Layers:

@@ -34,7 +34,7 @@ from ripwrap._text import plural
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import PathError
 from ripwrap.sources.adapters import Format, check_installed, find_format, installed_formats
-from ripwrap.sources.base import Item, LocatedName, Source, inner_name
+from ripwrap.sources.base import Item, LocatedName, Source, as_formats, inner_name
 from ripwrap.sources.reading import DocumentError, DocumentReader
 from ripwrap.sources.unpacking import (
     DICTIONARY_BYTES,
@@ -466,9 +466,6 @@ def _open(archive: zipfile.ZipFile, file: Input, info: zipfile.ZipInfo, checksum
     return archive.open(info)
 
 
-_EXAMPLE = "inside=['zip', 'tar', 'gz']"
-
-
 def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
     """Check formats and return them without duplicates, in the order in which they are tried for a file name.
 
@@ -477,11 +474,10 @@ def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
         RipwrapError: A format needs a package that is not installed.
         TypeError: A format is not a string.
     """
-    several = inside if isinstance(inside, Iterable) and not isinstance(inside, str) else (inside,)
-    names = tuple(several)
+    names = as_formats(inside)
     for name in names or ("",):
         if not isinstance(name, str):
-            raise TypeError(f"inside takes formats to search in, such as {_EXAMPLE}, got {name!r}")
+            raise TypeError(f"inside takes formats to search in, such as inside=['zip', 'tar', 'gz'], got {name!r}")
         document = find_format(name)
         if document is not None:
             check_installed(document)

@@ -41,6 +41,11 @@ class NamedItem(str):
         return self.outer.fields(text) if isinstance(self.outer, NamedItem) else {}
 
 
+def as_formats(inside: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the formats of `inside`; a value that is no format is returned, too, for an error that shows it."""
+    return tuple(inside) if isinstance(inside, Iterable) and not isinstance(inside, str) else (inside,)
+
+
 def inner_name(outer: str, name: str) -> NamedItem:
     """Return the name of a member of an archive, whose matches have the further fields of the archive."""
     member = NamedItem(f"{outer}{SEPARATOR}{name}")

@@ -163,14 +163,10 @@ def _fit_to_budget(
     def shown(count: int, lines: int = MAX_DEFINITION_LINES) -> CodebaseSearchResult:
         return answer(chunks[:count], [lines] * count, len(chunks) - count)
 
-    def named(count: int) -> CodebaseSearchResult:
-        return shown(count, 0)
-
     deadline = math.inf if scope.timeout is None else time.monotonic() + scope.timeout
 
     def read(path: str) -> SourceFile | None:
-        late = CANCELLED.get().is_set() or time.monotonic() > deadline
-        if late:
+        if CANCELLED.get().is_set() or time.monotonic() > deadline:
             return None
         return read_source_file(settings, scope.location, path, settings.redactor(scope.location, path))
 
@@ -182,6 +178,7 @@ def _fit_to_budget(
         return len(str(filled(places, whole, next_lines))) <= settings.max_chars
 
     most = min(len(chunks), limit)
+    named = partial(shown, lines=0)
     count = len(shortened(named, min(most, NAMED_RESULTS), int(settings.max_chars * NAMES_SHARE)).places)
     if count < min(most, 1):
         return shortened(named, most, settings.max_chars)
