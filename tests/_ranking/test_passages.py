@@ -154,6 +154,18 @@ def test_more_definitions_are_shown_of_better_files(depth: Depth) -> None:
         assert places(limit) == found[:limit]
 
 
+def test_a_deep_answer_lowers_further_definitions_less() -> None:
+    ranked = [RankedCandidate(candidate("a.py", "import os\n"), 3.0)]
+    query = parse_query("invoice of a customer send")
+    worths = dict.fromkeys(query.words, 1.0)
+    (_, broad), (_, deep) = (
+        [one.score / 3.0 for one in show_passages(query, worths, ranked, lambda _: PYTHON, 2, depth)]
+        for depth in (BROAD, DEEP)
+    )
+    assert 0 < broad < deep < 1
+    assert deep == pytest.approx(broad**DEEP.power)
+
+
 def test_further_definitions_are_shown_once_and_only_definitions() -> None:
     head, copied = "# send rows\n" * 80, f"def send_copied(rows):\n{BODY}"
     texts = {f"{name}.py": f"{head}\ndef send_{name}(rows):\n    send(rows)\n\n{copied}" for name in ("a", "b", "c")}
