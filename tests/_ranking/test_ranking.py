@@ -350,10 +350,20 @@ def test_query_words_match_file_and_folder_names_in_any_form(path: str, words: l
         ("examples/cookies.py", 0.3),
         ("src/compat.py", 0.3),
         ("legacy/cookies.py", 0.3),
+        ("test-data/unit/cookies.py", 0.3),
+        ("packages/dts-test/cookies.tsx", 0.3),
+        ("testing/cookies.py", 0.3),
+        ("src/pip/_vendor/cookies.py", 0.3),
+        ("third_party/cookies.c", 0.3),
+        ("astropy/extern/cookies.py", 0.3),
+        ("node_modules/cookies/lib.js", 0.3),
         ("src/__init__.py", 0.5),
         ("tests/__init__.py", 0.15),
         ("src/latest/attest.py", 1.0),
         ("contest/cookies.py", 1.0),
+        ("vendors/cookies.py", 1.0),
+        ("internal/cookies.go", 1.0),
+        ("src/external_data/cookies.py", 1.0),
     ],
 )
 def test_tests_examples_legacy_code_and_init_files_have_less_weight(path: str, weight: float) -> None:
@@ -366,6 +376,7 @@ def test_tests_examples_legacy_code_and_init_files_have_less_weight(path: str, w
         ("tests of cookies", "tests/cookies.py"),
         ("an example of cookies", "examples/cookies.py"),
         ("legacy cookies", "legacy/cookies.py"),
+        ("cookies of the vendored library", "vendor/cookies.py"),
         ("what the package exports", "cookies/__init__.py"),
     ],
 )
@@ -383,6 +394,7 @@ def test_tests_and_examples_have_full_weight_if_the_query_asks_for_them(query: s
         ("docs/cookies.md", ("text or data",)),
         ("cookies.YML", ("text or data",)),
         ("tests/legacy/cookies.json", ("test code", "legacy code", "text or data")),
+        ("_vendor/cookies/test_jar.py", ("test code", "code of others")),
     ],
 )
 def test_each_kind_of_file_that_the_query_does_not_ask_for_lowers_the_score(path: str, kinds: tuple[str, ...]) -> None:

@@ -46,8 +46,8 @@ _KINDS = (
         -0.7,
         -0.9,
         re.compile(
-            r"(?:^|/)(?:tests?|__tests__|specs?|testdata|fixtures)/|(?:^|/)(?:test_[^/]*|conftest\.py)$"
-            r"|[._-](?:test|tests|spec)\.\w+$|[a-z](?:Test|Tests|Spec)\.\w+$"
+            r"(?:^|/)(?:[^/]*[-_.])?(?:tests?|specs?)(?:[-_.][^/]*)?/|(?:^|/)(?:__tests__|testdata|testing|fixtures)/"
+            r"|(?:^|/)(?:test_[^/]*|conftest\.py)$|[._-](?:test|tests|spec)\.\w+$|[a-z](?:Test|Tests|Spec)\.\w+$"
         ),
         frozenset({"test", "tests", "testing", "tested", "spec", "specs", "fixture", "fixtures", "unittest", "pytest"}),
     ),
@@ -58,6 +58,14 @@ _KINDS = (
         -0.45,
         re.compile(r"(?:^|/)(?:examples?|samples?|demos?|docs_src|benchmarks?)/"),
         frozenset({"example", "examples", "sample", "samples", "demo", "demos", "tutorial", "benchmark", "benchmarks"}),
+    ),
+    _Kind(
+        "code of others",
+        0.3,
+        -0.45,
+        -0.45,
+        re.compile(r"(?:^|/)_?(?:vendor(?:ed)?|third[-_]?party|extern(?:als?)?|node_modules|site-packages)/"),
+        frozenset({"vendor", "vendored", "vendoring", "third", "party", "external", "externals"}),
     ),
     _Kind(
         "legacy code",
@@ -85,6 +93,7 @@ _KINDS = (
 
 _ANY_KIND = re.compile(
     "test|spec|fixtures|example|sample|demo|docs_src|benchmark|legacy|compat|deprecated|obsolete|__init__"
+    "|vendor|third|extern|node_modules|site-packages"
     r"|CHANGE|NEWS|LICEN[CS]E|COPYING|AUTHORS|README|HISTORY|NOTICE|TODO"
     r"|\.(?:html?|css|md|rst|adoc|txt|json|ya?ml|toml|ini|cfg|csv|tsv|xml|svg|lock|po)",
     re.IGNORECASE,
