@@ -403,12 +403,12 @@ def walk(yard: str, rg: str) -> int:
     indexed.index_codebase()
     assert "secret" in check(plain, "grep_content", {"pattern": "secret", "rev": "HEAD", "path": "a"})
     assert "ok.py" in check(plain, "grep_content", {"pattern": "secret", "inside": "zip"})
-    for place, (name, arguments) in enumerate(hostile_calls.calls(TABLE, times(40, 1))):
+    for place, (name, arguments) in enumerate(hostile_calls.calls(TABLE, times(80, 1))):
         able = [workspace for workspace, tools in offers.items() if name in tools]
         for workspace in able if times(0, 1) else [able[place % len(able)]]:
             check(workspace, name, arguments)
             number += 1
-    for path in PATHS[:: times(11, 1)]:
+    for path in PATHS[:: times(22, 1)]:
         raw(plain, path)
         number += 3
     more = [(writer, WRITING), *((workspace, ESCAPING) for workspace in escapes)]

@@ -195,7 +195,7 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
     for kind in TYPES:
         yield "grep_content", {"pattern": "o|hunter2", "file_type": kind, **every}
         yield "grep_content", {"pattern": PASSWORD, "file_type": kind}
-    yield from hostile_calls.calls(TABLE, times(5, 1))  # `walk` leaves out most of them, too
+    yield from hostile_calls.calls(TABLE, times(10, 1))  # `walk` leaves out most of them, too
 
 
 def check(name: str, arguments: dict[str, Any], text: str, *, named: bool) -> None:
@@ -245,11 +245,11 @@ def walk(root: str, rg: str, index: str, copy: str) -> int:
     sent: set[tuple[str, str]] = set()
     for number, (name, arguments) in enumerate(calls()):
         new = {(name, argument) for argument in arguments or ("",)} - sent
-        if number % times(17, 1) and not new:
+        if number % times(34, 1) and not new:
             continue
         sent |= new
         able = [workspace for workspace, tools in offers.items() if name in tools]
-        for workspace in able if STRESS else [able[number // 17 % len(able)]]:
+        for workspace in able if STRESS else [able[number // 34 % len(able)]]:
             for text in hostile.answers(workspace, name, arguments):
                 check(name, arguments, text, named=workspace is named)
             answers += 1
