@@ -11,9 +11,10 @@ import os
 import stat
 import time
 from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from ripwrap._concurrency import CANCELLED
@@ -341,13 +342,7 @@ def _outermost(query: Query) -> list[str]:
     """Return the searched paths, without duplicates, and without paths that are inside another searched path."""
     absolute = {path: os.path.normpath(os.path.join(query.cwd, path)) for path in query.paths}
     first = {real: path for path, real in reversed(absolute.items())}
-    return [path for real, path in first.items() if not any(parent in first for parent in _folders_above(real))]
-
-
-def _folders_above(path: str) -> Iterator[str]:
-    while (parent := os.path.dirname(path)) != path:
-        yield parent
-        path = parent
+    return [path for real, path in first.items() if not any(str(parent) in first for parent in PurePath(real).parents)]
 
 
 def _read_error(request: CoverageRequest, path: str) -> str:
