@@ -18,11 +18,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._operations.counts import TypesCollector
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, PathDecoder, decode_types
 from ripwrap._ripgrep.listing_collector import BaseListingCollector, ListingCollector
 from ripwrap._ripgrep.named_paths import check_exist
+from ripwrap._ripgrep.output import WholeOutput, refuse_failure
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
@@ -267,8 +267,8 @@ async def _types(run: Runner, request: CoverageRequest) -> FileTypes:
     """Return rg's file types, after `type_add` and `type_clear`; empty if neither `type` nor `type_not` is given."""
     if not (request.options.get("type") or request.options.get("type_not")):
         return {}
-    collector = await run.collect(Step(request.query.types(), lambda: TypesCollector(None), None))
-    return decode_types(b"".join(collector.chunks))
+    output = await run.collect(Step(request.query.types(), partial(WholeOutput, refuse_failure), None))
+    return decode_types(b"".join(output.chunks))
 
 
 def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector, deadline: float) -> Coverage:

@@ -138,11 +138,6 @@ def files_query(
     return _file_query("files", cwd, paths, cast("SearchOptions", checked), on=on)
 
 
-def types_query() -> Query:
-    """Return the query that lists the file types that rg knows."""
-    return Query("types", os.curdir, ())
-
-
 def _file_query(
     mode: Task,
     cwd: StrPath,
