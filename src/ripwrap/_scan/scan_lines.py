@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -12,7 +12,7 @@ from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.decoder import MODELS, Record
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.literals import fold
-from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._ripgrep.protocols import Answer, Runner, Step
 from ripwrap._scan.scan_plan import CompiledRule, ScanRequest, for_scan
 from ripwrap._text import FsPath, raw_bytes
 from ripwrap.errors import PatternError
@@ -62,7 +62,7 @@ class FoundText(NamedTuple):
     hit: ScanMatch
 
 
-class LineAnswer(SearchAnswer):
+class LineAnswer(SearchAnswer[FoundLine]):
     """Answer that yields the matching lines, each with its file."""
 
     kinds = ("begin", "match")
@@ -74,10 +74,6 @@ class LineAnswer(SearchAnswer):
 
     def end_run(self, end: Exit) -> Iterator[FoundLine]:
         return self._lines(self._end_run(end))
-
-    def finish(self, end: Exit) -> Iterator[FoundLine]:
-        end.warn(self._too_long(end))
-        return iter(())
 
     def _lines(self, messages: Iterator[Record]) -> Iterator[FoundLine]:
         for message in messages:
@@ -223,16 +219,6 @@ class LineSearch:
 
 
 Out = TypeVar("Out")
-OutOf = TypeVar("OutOf", covariant=True)
-
-
-class _Answer(Protocol[OutOf]):
-    """Answer whose matches are collected."""
-
-    @property
-    def ended(self) -> bool: ...
-    def feed(self, chunk: bytes) -> Iterator[OutOf]: ...
-    def end_run(self, end: Exit) -> Iterator[OutOf]: ...
 
 
 class Collected(Generic[Out]):
@@ -242,7 +228,7 @@ class Collected(Generic[Out]):
         matches: Matches, in the order of rg's output.
     """
 
-    def __init__(self, answer: _Answer[Out], timeout: float | None) -> None:
+    def __init__(self, answer: Answer[Out], timeout: float | None) -> None:
         self._timeout = timeout
         self.matches: list[Out] = []
         self._answer = answer
