@@ -20,7 +20,7 @@ from ripwrap._edits.left_out import find_left_out
 from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Screen, codec_of, plan_files
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query
+from ripwrap._ripgrep.query import Query, without_options
 from ripwrap._ripgrep.replacement import (
     MAX_GROUP,
     PROBE,
@@ -300,10 +300,9 @@ def replace_request(
     if not (escapes or given.get("fixed_strings")):
         refuse_backslash_groups(replacement, template)
     context = max((given[name] for name in _CONTEXT if name in given), default=CONTEXT)
-    known = {name: value for name, value in given.items() if name not in (*_CONTEXT, *_IGNORED)}
+    searched = without_options(given, (*_CONTEXT, *_IGNORED))
     if template.constant is None:
-        known["replace"] = template.text
-    searched = cast("SearchOptions", known)
+        searched["replace"] = template.text
     return ReplaceRequest(search_query(pattern, cwd, paths, searched), template, searched, context)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
@@ -25,7 +25,7 @@ from ripwrap._ripgrep.named_paths import check_exist
 from ripwrap._ripgrep.output import WholeOutput, refuse_failure
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query
+from ripwrap._ripgrep.query import Query, only_options
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap._text import BOMS
 from ripwrap.binary.resolver import Rg
@@ -194,7 +194,7 @@ def coverage_request(
     refuse_places("coverage()", options)
     own = tuple(name for name in ARGUMENTS if name not in ("pattern", "limit"))
     search_query("", cwd, (), options, arguments=own)  # checks all options; the next query has only some of them
-    query = _nul_query(cwd, paths, options) if read else files_query(cwd, paths, _file_options(options))
+    query = _nul_query(cwd, paths, options) if read else files_query(cwd, paths, only_options(options, _FILE_NAMES))
     return CoverageRequest(query, options, check_timeout(timeout), inside=inside, read=read)
 
 
@@ -212,17 +212,10 @@ def why_request(
     return replace(coverage_request(cwd, paths, options, timeout), path=os.fspath(path))
 
 
-def _file_options(options: Mapping[str, Any]) -> FileOptions:
-    """Return only the options that choose files, such as `glob`."""
-    return cast("FileOptions", {name: value for name, value in options.items() if name in _FILE_NAMES})
-
-
 def _nul_query(cwd: StrPath, paths: StrPath | Iterable[StrPath], options: SearchOptions) -> Query:
     """Return the query that prints for each file 1 if its decoded text has a NUL byte, otherwise 0."""
-    kept: dict[str, object] = {**_file_options(options), "text": True, "max_count": 1}
-    if "encoding" in options:
-        kept["encoding"] = options["encoding"]
-    return search_query(_NUL, cwd, paths, cast("SearchOptions", kept), "count", include_zero=True)
+    kept = only_options(options, {*_FILE_NAMES, "encoding"})
+    return search_query(_NUL, cwd, paths, {**kept, "text": True, "max_count": 1}, "count", include_zero=True)
 
 
 class _SearchedCollector(BaseListingCollector[FileCount | str]):
@@ -379,14 +372,13 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
     """Return the answer of `why()`: check the rules for the path, and run rg to look for a NUL byte in the file."""
     run, cwd, path = DeadlineRunner(run, request.timeout), request.query.cwd, request.path
     # This run lists no files; rg only checks the directory, the globs and the types.
-    checked = files_query(cwd, (), {**_file_options(request.options), "max_depth": 0})
+    checked = files_query(cwd, (), only_options(request.options, _FILE_NAMES) | {"max_depth": 0})
     await run.collect(Step(checked, lambda: ListingCollector(PathDecoder(), 0), request.timeout))
     types = await _types(run, request)
     reason, may_be_binary = await run.call(partial(_reason_by_rules, request, types))
     if not may_be_binary:
         return reason
-    encoding = cast("SearchOptions", {name: request.options[name] for name in ("encoding",) if name in request.options})
-    query = _nul_query(cwd, [path], encoding)
+    query = _nul_query(cwd, [path], only_options(request.options, ("encoding",)))
     found = await run.collect(Step(query, partial(_SearchedCollector, query), request.timeout))
     if reason and not found.searched and found.errors:
         return Reason(path=path, kind="unreadable", matched=path, detail=found.errors[0].message)

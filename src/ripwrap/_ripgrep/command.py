@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.host import RgHost
-from ripwrap._ripgrep.query import NEEDS_CAPTURES, Mode, Query, Task
+from ripwrap._ripgrep.query import NEEDS_CAPTURES, Mode, Query, Task, without_options
 from ripwrap._words import advise
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import (
@@ -300,7 +300,7 @@ def _limit_to_one(options: SearchOptions) -> SearchOptions:
     With context, rg 15 continues to read the file after the first match (rg-facts 51).
     """
     context = ("context", "before_context", "after_context", "passthru")
-    plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in context})
+    plain = without_options(options, context)
     plain["max_count"] = min(options.get("max_count", 1), 1)
     return plain
 

@@ -13,6 +13,7 @@ from ripwrap._ripgrep.decoder import MODELS, Record
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.literals import fold
 from ripwrap._ripgrep.protocols import Answer, Runner, Step
+from ripwrap._ripgrep.query import without_options
 from ripwrap._scan.scan_plan import CompiledRule, ScanRequest, for_scan
 from ripwrap._text import FsPath, raw_bytes
 from ripwrap.errors import PatternError
@@ -90,8 +91,7 @@ def timeout_error(timeout: float | None) -> TimeoutError:
 
 def widened(options: SearchOptions) -> SearchOptions:
     """Return the options without `word_regexp` and `line_regexp`, with which a pattern matches in fewer lines."""
-    given = cast("Mapping[str, Any]", options)
-    return cast("SearchOptions", {name: value for name, value in given.items() if name not in _NARROWING})
+    return without_options(options, _NARROWING)
 
 
 class LineSearch:
@@ -112,9 +112,8 @@ class LineSearch:
             timeout: Seconds for the whole scan; `None` is no limit.
             left: Function that returns the seconds that are left for the scan; `None` is no limit.
         """
-        given = cast("Mapping[str, Any]", request.options)
-        kept = {name: value for name, value in given.items() if name not in _FILE_OPTIONS | _FOR_FILES}
-        self._options = cast("SearchOptions", {**kept, "text": True, "encoding": "none", "no_ignore": True})
+        kept = without_options(request.options, _FILE_OPTIONS | _FOR_FILES)
+        self._options: SearchOptions = {**kept, "text": True, "encoding": "none", "no_ignore": True}
         self._end = b"\0" if request.options.get("null_data") else b"\n"
         self._directory = directory
         self._path = os.path.join(directory, "lines")

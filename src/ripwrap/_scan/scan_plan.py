@@ -7,15 +7,14 @@ frequent literal. With `sort`, one run searches for the literals and the pattern
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
 
 from ripwrap._operations.search import read_groups
 from ripwrap._ripgrep.groups import Groups
 from ripwrap._ripgrep.literals import Required, has_literals, is_frequent, rarest, required_literals
-from ripwrap._ripgrep.query import NEEDS_SCAN, Query
+from ripwrap._ripgrep.query import NEEDS_SCAN, Query, without_options
 from ripwrap._scan.rules import Rule
 from ripwrap.options import SearchOptions, StrPath
 
@@ -135,9 +134,8 @@ class Pass:
 
 def compile_rules(rules: Iterable[Rule], options: SearchOptions) -> list[CompiledRule]:
     """Return the rules with their groups and literals."""
-    given = cast("Mapping[str, Any]", options)
     # Literals are compared with rg's output, which does not have the encoding of the files.
-    decoded = cast("SearchOptions", {name: value for name, value in given.items() if name != "encoding"})
+    decoded = without_options(options, ("encoding",))
     compiled: list[CompiledRule] = []
     for rule in rules:
         groups = read_groups([rule.pattern], {**options, "multiline": True} if rule.multiline else options)

@@ -10,6 +10,7 @@ from ripwrap._operations.rank import FileTerms, rank_request
 from ripwrap._ranking.word_query import WordQuery
 from ripwrap._ripgrep.command import files_query, search_query
 from ripwrap._ripgrep.listing_collector import NO_LIMIT
+from ripwrap._ripgrep.query import only_options
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
@@ -235,8 +236,7 @@ class BaseRepositories:
         return PageQuestion(self._tasks(request), request, collector, _number(shards, "shards", 1) or 1)
 
     def _sizes_tasks(self, options: SearchOptions, timeout: float | None) -> list[RootTask[tuple[str, int]]]:
-        names = FileOptions.__annotations__
-        chosen = cast("FileOptions", {name: value for name, value in options.items() if name in names})
+        chosen = only_options(options, FileOptions.__annotations__)
         return self._tasks(SizesRequest(_plain(chosen)), timeout)
 
     def _terms_question(
