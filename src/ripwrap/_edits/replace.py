@@ -275,7 +275,7 @@ class ReplaceRequest:
         options = compile_options(self.options)
         if replacement is not None:
             options["replace"] = replacement
-        query = search_query(pattern, folder, "probe", options)
+        query = search_query(pattern, folder, "0", options)
         return Step(query, partial(EditCollector, None), None)
 
 
@@ -408,7 +408,7 @@ async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
     if request.options.get("fixed_strings"):
         raise missing_group(references[0], 0)
     numbers = [int(one) for one in references if one.isdigit()]
-    folder = await run.call(_make_probe)
+    folder = await run.call(partial(_make_probes, [PROBE.encode()]))
     try:
         if numbers:
             largest = min(max(numbers), MAX_GROUP)
@@ -423,13 +423,6 @@ async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
                 raise missing_group(name, None)
     finally:
         shutil.rmtree(folder, ignore_errors=True)  # deletes one small file, also if the task is cancelled
-
-
-def _make_probe() -> str:
-    folder = tempfile.mkdtemp(prefix="ripwrap-probe-")
-    with open(os.path.join(folder, "probe"), "w", encoding="ascii") as file:
-        file.write(PROBE)
-    return folder
 
 
 async def _has_name(run: Runner, request: ReplaceRequest, name: str, folder: str) -> bool:

@@ -193,10 +193,6 @@ class Query:
         """Return the query that lists rg's file types, changed by `type_add` and `type_clear` of this query."""
         return Query("types", self.cwd, (), options=only_options(self.options, _TYPES), on=self.on)
 
-    def single_threaded(self) -> "Query":
-        """Return the query with one thread."""
-        return self.with_(threads=1)
-
     def followed_by(self, other: "Query") -> "Query":
         """Return this query with the paths of the other query added at the end."""
         return replace(self, paths=(*self.paths, *other.paths))

@@ -22,9 +22,6 @@ FEW_RULES = 16
 """Number of rules up to which rg searches for all patterns in one run. Measured: each pattern makes the run slower."""
 
 
-_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
-
-
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
     """Checked arguments of `scan()`.
@@ -128,7 +125,7 @@ class Pass:
             else:
                 patterns.append(rule.reduced)
         if words:
-            patterns.append(f"(?iu:{'|'.join(_SPECIAL.sub(_escaped, word) for word in words)})")
+            patterns.append(f"(?iu:{'|'.join(map(re.escape, words))})")
         return patterns
 
 
@@ -163,7 +160,3 @@ def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[P
 def for_scan(query: Query) -> Query:
     """Return the query of a scan: two items of one name have different marks, and errors about rg name `scan()`."""
     return replace(query, features=(NEEDS_SCAN,), numbered="")
-
-
-def _escaped(found: "re.Match[str]") -> str:
-    return f"\\{found[0]}"
