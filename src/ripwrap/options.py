@@ -230,6 +230,13 @@ def check_max_age(max_age: float | None) -> float | None:
     return max_age
 
 
+def size_in_bytes(size: int | str | None) -> int | None:
+    """Return a size of a file as a number of bytes, given a `Size`; `None` stays `None`."""
+    if not isinstance(size, str):
+        return size
+    return int(size.rstrip("KMG")) << {"K": 10, "M": 20, "G": 30}.get(size[-1], 0)
+
+
 def check_limit(limit: int | None, name: str = "limit") -> int | None:
     """Check the `limit` of an operation, its maximum number of results, and return it; `None` is no limit.
 

@@ -19,13 +19,12 @@ from ripwrap._ignore.globs import byte_text, glob_pattern
 from ripwrap._ignore.rules import IGNORE_NAMES, KINDS, IgnoreRule, IgnoreStack, Rules, is_link, match_text, read_rules
 from ripwrap._text import plural, raw_bytes
 from ripwrap.errors import GlobError, Hint
-from ripwrap.options import EXCLUDED, Paths, StrPath
+from ripwrap.options import EXCLUDED, Paths, StrPath, size_in_bytes
 
 CauseKind: TypeAlias = Literal[
     "ignored", "hidden", "glob", "type", "too_large", "link", "special", "max_depth", "one_file_system", "unreadable"
 ]
 
-_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _HIDDEN_GLOB = "!.*"
 
 
@@ -100,7 +99,7 @@ class Selection:
         self._inside = inside
         self._hidden: bool = options.get("hidden", True)
         self._max_depth: int | None = options.get("max_depth")
-        self._max_size = _size(options.get("max_filesize"))
+        self._max_size = size_in_bytes(options.get("max_filesize"))
         self._globs = Rules(_glob_rules(options))
         self._chooses = any(rule.ignores for rule in self._globs.rules)
         self._types = list(_type_rules(options, types))
@@ -477,12 +476,6 @@ def _listed(value: Paths | None) -> list[str]:
         return []
     several: Sequence[StrPath] = (value,) if isinstance(value, (str, os.PathLike)) else value
     return [os.fspath(one) for one in several]
-
-
-def _size(value: int | str | None) -> int | None:
-    if value is None or isinstance(value, int):
-        return value
-    return int(value.rstrip("KMG")) * _UNITS.get(value[-1], 1)
 
 
 def _by_glob(rule: IgnoreRule) -> Cause:

@@ -423,10 +423,9 @@ def _text_path(path: StrPath) -> str:
     return text
 
 
-def plain_options(options: SearchOptions) -> SearchOptions:
+def plain_options(options: Mapping[str, Any]) -> SearchOptions:
     """Return the options with texts in place of paths, and tuples in place of other sequences."""
-    given = cast("Mapping[str, Any]", options)
-    plain = {name: value if isinstance(value, (str, int)) else _plain_value(value) for name, value in given.items()}
+    plain = {name: value if isinstance(value, (str, int)) else _plain_value(value) for name, value in options.items()}
     return cast("SearchOptions", plain)
 
 
