@@ -169,7 +169,7 @@ class GitSource(Source):
             text = HintedText(f"no such directory in {self._rev}; check ", Hint("cwd", kind="correct"))
             raise FileNotFoundError(errno.ENOENT, text, self._cwd)
 
-    def _tree(self, tree: str, paths: Sequence[str] = ()) -> Iterator[tuple[str, str, bytes]]:
+    def _tree(self, tree: str, paths: Sequence[str]) -> Iterator[tuple[str, str, bytes]]:
         """Yield the mode, the id and the path of each file in a tree, and in the trees below.
 
         Raises:
