@@ -181,16 +181,7 @@ def coverage_request(
     read: bool = True,
     inside: str = "",
 ) -> CoverageRequest:
-    """Check the arguments, and return the request of `coverage()`.
-
-    Args:
-        cwd: See `coverage()`.
-        paths: See `coverage()`.
-        options: See `coverage()`.
-        timeout: See `coverage()`.
-        read: See `CoverageRequest`.
-        inside: See `CoverageRequest`.
-    """
+    """Check the arguments, and return the request of `coverage()`; for `read` and `inside` see `CoverageRequest`."""
     refuse_places("coverage()", options)
     own = tuple(name for name in ARGUMENTS if name not in ("pattern", "limit"))
     search_query("", cwd, (), options, arguments=own)  # checks all options; the next query has only some of them
