@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import unicodedata
+from pathlib import PurePath
 
 NAMES = (".git", ".jj", ".hg", ".svn", ".ripwrap")
 """Names of files and directories of version control, and of ripwrap's own index."""
@@ -65,11 +66,8 @@ def _git_directory(path: str) -> str:
     A directory below it that has a `.git`, as `git worktree add` makes it, does not belong to git's data, unless it is
     in a directory such as `hooks`, where somebody could put a `.git` so that hooks are written.
     """
-    found, here = "", os.path.dirname(path)
-    folders = [here]
-    while (above := os.path.dirname(here)) != here:
-        folders.append(here := above)
-    for folder in reversed(folders):
+    found = ""
+    for folder in map(str, reversed(PurePath(path).parents)):
         if _is_git_directory(folder):
             found = folder
         elif found and os.path.lexists(os.path.join(folder, ".git")) and not _is_data(folder, found):

@@ -199,16 +199,16 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
     return timeout
 
 
-def check_callback(function: object, name: str = "on_progress") -> None:
-    """Check that a callback can be called without `await`; `None` stands for no callback and is accepted.
+def check_callback(function: object) -> None:
+    """Check that `on_progress` can be called without `await`; `None` stands for no callback and is accepted.
 
     Raises:
         TypeError: The value cannot be called, or is an async function.
     """
     if function is not None and not callable(function):
-        raise TypeError(f"{name} must be a function or None, got {type(function).__name__}")
+        raise TypeError(f"on_progress must be a function or None, got {type(function).__name__}")
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004 - not to see if it is callable
-        raise TypeError(f"{name} must not be an async function, because it is not awaited; pass a plain function")
+        raise TypeError("on_progress must not be an async function, because it is not awaited; pass a plain function")
 
 
 def check_max_age(max_age: float | None) -> float | None:
@@ -228,6 +228,13 @@ def check_max_age(max_age: float | None) -> float | None:
             )
         )
     return max_age
+
+
+def size_in_bytes(size: int | str | None) -> int | None:
+    """Return a size of a file as a number of bytes, given a `Size`; `None` stays `None`."""
+    if not isinstance(size, str):
+        return size
+    return int(size.rstrip("KMG")) << {"K": 10, "M": 20, "G": 30}.get(size[-1], 0)
 
 
 def check_limit(limit: int | None, name: str = "limit") -> int | None:

@@ -892,7 +892,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "journals of another owner are refused",
         "_edits/journal_store.py",
-        "            if reason := _why_foreign(path):",
+        "            if reason := why_writable(path):",
         '            if reason := "":',
         "_edits/test_journal.py::test_journals_that_another_user_could_write_are_refused",
     ),

@@ -8,8 +8,6 @@ if no other user could have written it.
 import errno
 import hashlib
 import os
-import stat
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -23,7 +21,7 @@ from pydantic import ValidationError
 from ripwrap._concurrency import replace_file
 from ripwrap._text import FsPath, plural, shown
 from ripwrap._windows import IS_WINDOWS
-from ripwrap.binary.cache import why_untrusted
+from ripwrap.binary.cache import why_untrusted, why_writable
 from ripwrap.edits import FileEdits
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Model
@@ -168,7 +166,7 @@ class JournalFolder:
             ValueError: The journal is damaged, or from a later version of ripwrap.
         """
         for path in (self.path, self.path / _JOURNAL, self.path / _STATE):
-            if reason := _why_foreign(path):
+            if reason := why_writable(path):
                 raise _untrusted_error(reason, path)
         raw = (self.path / _JOURNAL).read_bytes()
         try:
@@ -264,7 +262,7 @@ class Journals:
             aged: list[tuple[int, int, JournalFolder]] = []
             for entry in os.scandir(self.path):
                 with suppress(OSError):
-                    if _why_foreign(Path(entry.path)) or _why_foreign(Path(entry.path, _STATE)):
+                    if why_writable(Path(entry.path)) or why_writable(Path(entry.path, _STATE)):
                         continue
                     folder, state = JournalFolder(Path(entry.path)), os.stat(os.path.join(entry.path, _STATE))
                     aged.append((folder.number, state.st_mtime_ns, folder))
@@ -323,21 +321,6 @@ def _default_place() -> Path:
     from platformdirs import user_state_path  # imported late, because searches do not need it
 
     return Path(os.path.abspath(user_state_path("ripwrap", appauthor=False) / "replace"))
-
-
-def _why_foreign(path: Path) -> str:
-    """Return the reason why another user could have written a journal's file or directory; empty if nobody could.
-
-    On Windows, and if the path does not exist, return an empty text.
-    """
-    if sys.platform == "win32" or not os.path.lexists(path):
-        return ""
-    state = path.lstat()
-    if stat.S_ISLNK(state.st_mode):
-        return "it is a link"
-    if state.st_uid not in (os.geteuid(), 0):
-        return "it belongs to another user"
-    return "other users may write to it" if state.st_mode & 0o022 else ""
 
 
 def _untrusted_error(reason: str, path: Path) -> PermissionError:

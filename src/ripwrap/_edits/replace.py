@@ -20,7 +20,7 @@ from ripwrap._edits.left_out import find_left_out
 from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Screen, codec_of, plan_files
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query
+from ripwrap._ripgrep.query import Query, without_options
 from ripwrap._ripgrep.replacement import (
     MAX_GROUP,
     PROBE,
@@ -275,7 +275,7 @@ class ReplaceRequest:
         options = compile_options(self.options)
         if replacement is not None:
             options["replace"] = replacement
-        query = search_query(pattern, folder, "probe", options)
+        query = search_query(pattern, folder, "0", options)
         return Step(query, partial(EditCollector, None), None)
 
 
@@ -300,10 +300,9 @@ def replace_request(
     if not (escapes or given.get("fixed_strings")):
         refuse_backslash_groups(replacement, template)
     context = max((given[name] for name in _CONTEXT if name in given), default=CONTEXT)
-    known = {name: value for name, value in given.items() if name not in (*_CONTEXT, *_IGNORED)}
+    searched = without_options(given, (*_CONTEXT, *_IGNORED))
     if template.constant is None:
-        known["replace"] = template.text
-    searched = cast("SearchOptions", known)
+        searched["replace"] = template.text
     return ReplaceRequest(search_query(pattern, cwd, paths, searched), template, searched, context)
 
 
@@ -409,7 +408,7 @@ async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
     if request.options.get("fixed_strings"):
         raise missing_group(references[0], 0)
     numbers = [int(one) for one in references if one.isdigit()]
-    folder = await run.call(_make_probe)
+    folder = await run.call(partial(_make_probes, [PROBE.encode()]))
     try:
         if numbers:
             largest = min(max(numbers), MAX_GROUP)
@@ -424,13 +423,6 @@ async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
                 raise missing_group(name, None)
     finally:
         shutil.rmtree(folder, ignore_errors=True)  # deletes one small file, also if the task is cancelled
-
-
-def _make_probe() -> str:
-    folder = tempfile.mkdtemp(prefix="ripwrap-probe-")
-    with open(os.path.join(folder, "probe"), "w", encoding="ascii") as file:
-        file.write(PROBE)
-    return folder
 
 
 async def _has_name(run: Runner, request: ReplaceRequest, name: str, folder: str) -> bool:

@@ -11,20 +11,20 @@ import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
-from ripwrap._ignore.git import global_ignore_file
+from ripwrap._ignore.git import global_ignore_files
 from ripwrap._ignore.globs import byte_text, glob_pattern
 from ripwrap._ignore.rules import IGNORE_NAMES, KINDS, IgnoreRule, IgnoreStack, Rules, is_link, match_text, read_rules
 from ripwrap._text import plural, raw_bytes
 from ripwrap.errors import GlobError, Hint
-from ripwrap.options import EXCLUDED, Paths, StrPath
+from ripwrap.options import EXCLUDED, Paths, StrPath, size_in_bytes
 
 CauseKind: TypeAlias = Literal[
     "ignored", "hidden", "glob", "type", "too_large", "link", "special", "max_depth", "one_file_system", "unreadable"
 ]
 
-_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _HIDDEN_GLOB = "!.*"
 
 
@@ -99,7 +99,7 @@ class Selection:
         self._inside = inside
         self._hidden: bool = options.get("hidden", True)
         self._max_depth: int | None = options.get("max_depth")
-        self._max_size = _size(options.get("max_filesize"))
+        self._max_size = size_in_bytes(options.get("max_filesize"))
         self._globs = Rules(_glob_rules(options))
         self._chooses = any(rule.ignores for rule in self._globs.rules)
         self._types = list(_type_rules(options, types))
@@ -129,7 +129,7 @@ class Selection:
         above: tuple[tuple[int, int], ...] = ()
         if info and self.follow:
             # A link to a directory that holds the searched one is not entered (`ripwrap._ripgrep.upward`).
-            holders = map(os.stat, (*_parents(real), *_parents(os.path.join(self.cwd, ""))))
+            holders = map(os.stat, (*_parents(real), *_parents(self.cwd), self.cwd))
             above = tuple((one.st_dev, one.st_ino) for one in (info, *holders))
         return Folder(path, real, 0, stack.entered(self._inside, real), device, above)
 
@@ -341,7 +341,7 @@ class Selection:
     def _global_rules(self) -> Rules:
         if self._given("no_ignore", "no_ignore_vcs", "no_ignore_global"):
             return Rules(())
-        path = os.path.join(self.cwd, global_ignore_file())
+        path = os.path.join(self.cwd, global_ignore_files()[0])
         return read_rules(path, ignore_case=self._options.get("ignore_file_case_insensitive", False))
 
     @cached_property
@@ -467,11 +467,7 @@ def is_hidden(name: str, info: os.stat_result) -> bool:
 
 def _parents(path: str) -> list[str]:
     """Return the directories above an absolute path, the topmost first."""
-    parents: list[str] = []
-    while (parent := os.path.dirname(path)) != path:
-        parents.append(parent)
-        path = parent
-    return parents[::-1]
+    return [*map(str, PurePath(path).parents)][::-1]
 
 
 def _listed(value: Paths | None) -> list[str]:
@@ -480,12 +476,6 @@ def _listed(value: Paths | None) -> list[str]:
         return []
     several: Sequence[StrPath] = (value,) if isinstance(value, (str, os.PathLike)) else value
     return [os.fspath(one) for one in several]
-
-
-def _size(value: int | str | None) -> int | None:
-    if value is None or isinstance(value, int):
-        return value
-    return int(value.rstrip("KMG")) * _UNITS.get(value[-1], 1)
 
 
 def _by_glob(rule: IgnoreRule) -> Cause:

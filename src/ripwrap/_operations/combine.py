@@ -4,14 +4,14 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Unpack, cast
+from typing import Unpack
 
 from ripwrap._ripgrep.decoder import listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import AllOf, Required, required_literals
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Mode, Query, unmarked
+from ripwrap._ripgrep.query import Mode, Query, unmarked, without_options
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, named_paths
@@ -124,7 +124,7 @@ def matching_request(
     if not (every or some or none):
         names = (Hint("all_of"), ", ", Hint("any_of"), " or ", Hint("none_of"))
         raise ValueError(HintedText("no pattern given; pass ", *names))
-    unsorted = cast("SearchOptions", {name: one for name, one in options.items() if name not in ("sort", "sortr")})
+    unsorted = without_options(options, ("sort", "sortr"))
     patterns = (*every, *some, *none)
     query = placed_search("files_matching()", patterns, cwd, paths, unsorted, arguments=_ARGUMENTS)
     conditions = [_Condition((one,), matching=True) for one in sorted(every, key=partial(_commonness, options))]

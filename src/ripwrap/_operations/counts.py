@@ -2,17 +2,15 @@
 
 import os
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
 from ripwrap._operations.files import listing_answer
 from ripwrap._operations.streaming import StreamRequest, run_stream
-from ripwrap._ripgrep.command import types_query
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, decode_types, listing_decoder
-from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.output import WholeOutput, refuse_failure
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Mode
+from ripwrap._ripgrep.query import Mode, Query
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
@@ -120,9 +118,13 @@ async def file_types(*, rg: Rg = None) -> dict[str, tuple[str, ...]]:
 async def run_file_types(run: Runner, *, timeout: float | None) -> FileTypes:  # noqa: ASYNC109 - a limit for rg
     """Run `rg --type-list`, and return the globs of each file type."""
     seconds = check_timeout(timeout)
-    query = replace(types_query(), cwd=_any_directory())
-    collector = await run.collect(Step(query, lambda: TypesCollector(seconds), seconds))
-    return decode_types(b"".join(collector.chunks))
+    query = Query("types", _any_directory(), ())
+    output = await run.collect(Step(query, partial(WholeOutput, refuse_failure), seconds))
+    if output.timed_out:
+        raise TimeoutError(
+            f"rg was stopped after timeout={seconds} seconds, before it had listed all types; allow more time"
+        )
+    return decode_types(b"".join(output.chunks))
 
 
 def _any_directory() -> str:
@@ -131,40 +133,6 @@ def _any_directory() -> str:
         return os.getcwd()
     except FileNotFoundError:
         return os.path.abspath(os.sep)
-
-
-class TypesCollector:
-    """Collector of rg's list of file types.
-
-    Attributes:
-        chunks: Output of rg so far.
-        ended: Always False. Other collectors set `ended` after rg's last message, but this output has no messages.
-    """
-
-    def __init__(self, timeout: float | None) -> None:
-        self.chunks: list[bytes] = []
-        self.ended = False
-        self._timeout = timeout
-
-    def feed(self, chunk: bytes) -> None:
-        """Store a chunk of rg's output."""
-        self.chunks.append(chunk)
-
-    def end_run(self, end: Exit) -> None:
-        """Raise `SearchError` if rg failed."""
-        if end.returncode:
-            raise end.failure()
-
-    def finish(self, end: Exit, *, timed_out: bool) -> None:  # noqa: ARG002 - see `end_run()`
-        """Raise an error if rg was stopped early.
-
-        Raises:
-            TimeoutError: rg was stopped before it had listed all types.
-        """
-        if timed_out:
-            raise TimeoutError(
-                f"rg was stopped after timeout={self._timeout} seconds, before it had listed all types; allow more time"
-            )
 
 
 def paths_request(

@@ -11,20 +11,21 @@ import os
 import stat
 import time
 from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._operations.counts import TypesCollector
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, PathDecoder, decode_types
 from ripwrap._ripgrep.listing_collector import BaseListingCollector, ListingCollector
 from ripwrap._ripgrep.named_paths import check_exist
+from ripwrap._ripgrep.output import WholeOutput, refuse_failure
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query
+from ripwrap._ripgrep.query import Query, only_options
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap._text import BOMS
 from ripwrap.binary.resolver import Rg
@@ -180,20 +181,11 @@ def coverage_request(
     read: bool = True,
     inside: str = "",
 ) -> CoverageRequest:
-    """Check the arguments, and return the request of `coverage()`.
-
-    Args:
-        cwd: See `coverage()`.
-        paths: See `coverage()`.
-        options: See `coverage()`.
-        timeout: See `coverage()`.
-        read: See `CoverageRequest`.
-        inside: See `CoverageRequest`.
-    """
+    """Check the arguments, and return the request of `coverage()`; for `read` and `inside` see `CoverageRequest`."""
     refuse_places("coverage()", options)
     own = tuple(name for name in ARGUMENTS if name not in ("pattern", "limit"))
     search_query("", cwd, (), options, arguments=own)  # checks all options; the next query has only some of them
-    query = _nul_query(cwd, paths, options) if read else files_query(cwd, paths, _file_options(options))
+    query = _nul_query(cwd, paths, options) if read else files_query(cwd, paths, only_options(options, _FILE_NAMES))
     return CoverageRequest(query, options, check_timeout(timeout), inside=inside, read=read)
 
 
@@ -211,17 +203,10 @@ def why_request(
     return replace(coverage_request(cwd, paths, options, timeout), path=os.fspath(path))
 
 
-def _file_options(options: Mapping[str, Any]) -> FileOptions:
-    """Return only the options that choose files, such as `glob`."""
-    return cast("FileOptions", {name: value for name, value in options.items() if name in _FILE_NAMES})
-
-
 def _nul_query(cwd: StrPath, paths: StrPath | Iterable[StrPath], options: SearchOptions) -> Query:
     """Return the query that prints for each file 1 if its decoded text has a NUL byte, otherwise 0."""
-    kept: dict[str, object] = {**_file_options(options), "text": True, "max_count": 1}
-    if "encoding" in options:
-        kept["encoding"] = options["encoding"]
-    return search_query(_NUL, cwd, paths, cast("SearchOptions", kept), "count", include_zero=True)
+    kept = only_options(options, {*_FILE_NAMES, "encoding"})
+    return search_query(_NUL, cwd, paths, {**kept, "text": True, "max_count": 1}, "count", include_zero=True)
 
 
 class _SearchedCollector(BaseListingCollector[FileCount | str]):
@@ -266,8 +251,8 @@ async def _types(run: Runner, request: CoverageRequest) -> FileTypes:
     """Return rg's file types, after `type_add` and `type_clear`; empty if neither `type` nor `type_not` is given."""
     if not (request.options.get("type") or request.options.get("type_not")):
         return {}
-    collector = await run.collect(Step(request.query.types(), lambda: TypesCollector(None), None))
-    return decode_types(b"".join(collector.chunks))
+    output = await run.collect(Step(request.query.types(), partial(WholeOutput, refuse_failure), None))
+    return decode_types(b"".join(output.chunks))
 
 
 def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector, deadline: float) -> Coverage:
@@ -341,13 +326,7 @@ def _outermost(query: Query) -> list[str]:
     """Return the searched paths, without duplicates, and without paths that are inside another searched path."""
     absolute = {path: os.path.normpath(os.path.join(query.cwd, path)) for path in query.paths}
     first = {real: path for path, real in reversed(absolute.items())}
-    return [path for real, path in first.items() if not any(parent in first for parent in _folders_above(real))]
-
-
-def _folders_above(path: str) -> Iterator[str]:
-    while (parent := os.path.dirname(path)) != path:
-        yield parent
-        path = parent
+    return [path for real, path in first.items() if not any(str(parent) in first for parent in PurePath(real).parents)]
 
 
 def _read_error(request: CoverageRequest, path: str) -> str:
@@ -384,14 +363,13 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
     """Return the answer of `why()`: check the rules for the path, and run rg to look for a NUL byte in the file."""
     run, cwd, path = DeadlineRunner(run, request.timeout), request.query.cwd, request.path
     # This run lists no files; rg only checks the directory, the globs and the types.
-    checked = files_query(cwd, (), {**_file_options(request.options), "max_depth": 0})
+    checked = files_query(cwd, (), only_options(request.options, _FILE_NAMES) | {"max_depth": 0})
     await run.collect(Step(checked, lambda: ListingCollector(PathDecoder(), 0), request.timeout))
     types = await _types(run, request)
     reason, may_be_binary = await run.call(partial(_reason_by_rules, request, types))
     if not may_be_binary:
         return reason
-    encoding = cast("SearchOptions", {name: request.options[name] for name in ("encoding",) if name in request.options})
-    query = _nul_query(cwd, [path], encoding)
+    query = _nul_query(cwd, [path], only_options(request.options, ("encoding",)))
     found = await run.collect(Step(query, partial(_SearchedCollector, query), request.timeout))
     if reason and not found.searched and found.errors:
         return Reason(path=path, kind="unreadable", matched=path, detail=found.errors[0].message)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from ripwrap._ripgrep.query import without_options
 from ripwrap.errors import Hint
 from ripwrap.options import SearchOptions
 
@@ -44,7 +45,7 @@ def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
     """
     if options.get("max_count") == 0:
         limit = Hint("max_count", 0, "omit")
-        yield Probe("if the limit per file is not 0", (limit,), _without(options, ("max_count",)))
+        yield Probe("if the limit per file is not 0", (limit,), without_options(options, ("max_count",)))
         return
     hidden = () if options.get("hidden", True) else (_passing("with hidden files included", options, hidden=True),)
     ignored = _passing("with ignored files included", options, no_ignore=True)
@@ -61,7 +62,7 @@ def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
         yield _passing("if the pattern is taken literally", options, fixed_strings=True)
     insensitive = options.get("ignore_case") and not any(options.get(name) for name in _CASE)
     if not insensitive and any(one.upper() != one.lower() for one in patterns):
-        yield _passing("if case is ignored", _without(options, _CASE), ignore_case=True)
+        yield _passing("if case is ignored", without_options(options, _CASE), ignore_case=True)
     if bounds := [name for name in _BOUNDS if options.get(name)]:
         yield _omitting("anywhere in a line", options, bounds)
     if not options.get("crlf") and any("$" in one for one in patterns):
@@ -76,8 +77,4 @@ def _passing(says: str, options: SearchOptions, **changes: bool) -> Probe:
 
 
 def _omitting(says: str, options: SearchOptions, names: Sequence[str]) -> Probe:
-    return Probe(says, tuple(Hint(name, kind="omit") for name in names), _without(options, names))
-
-
-def _without(options: SearchOptions, names: Sequence[str]) -> SearchOptions:
-    return cast("SearchOptions", {name: value for name, value in options.items() if name not in names})
+    return Probe(says, tuple(Hint(name, kind="omit") for name in names), without_options(options, names))

@@ -1,16 +1,15 @@
 """Search all versions of the files in the history of a git repository."""
 
 import os
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Unpack, cast
+from typing import ClassVar, Unpack
 
 from pydantic import BaseModel
 
 from ripwrap._operations.search import SearchAnswer, refuse_context
 from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import search_query
-from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.named_paths import must_exist
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
@@ -87,18 +86,8 @@ def history_request(
     return StreamRequest(in_items(query, ItemPlace(opens, opens().roots)), partial(_HistoryAnswer, check_limit(limit)))
 
 
-class _HistoryAnswer(SearchAnswer):
+class _HistoryAnswer(SearchAnswer[HistoryMatch]):
     """Answer that yields the matches, each with the commits and paths of its version of the file."""
 
     kinds = ("match",)
     models: ClassVar[Mapping[str, type[BaseModel]]] = {"match": HistoryMatch}
-
-    def feed(self, chunk: bytes) -> Iterator[HistoryMatch]:
-        return cast("Iterator[HistoryMatch]", self._feed(chunk))
-
-    def end_run(self, end: Exit) -> Iterator[HistoryMatch]:
-        return cast("Iterator[HistoryMatch]", self._end_run(end))
-
-    def finish(self, end: Exit) -> Iterator[HistoryMatch]:
-        end.warn(self._too_long(end))
-        return iter(())

@@ -17,7 +17,7 @@ from ripwrap._ripgrep.decoder import line_number_of
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query, unmarked
+from ripwrap._ripgrep.query import Query, unmarked, without_options
 from ripwrap.errors import Hint, combination_error
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, check_limit
@@ -73,11 +73,6 @@ def near_condition(near: str | Sequence[str], within: int, options: SearchOption
     return Near(patterns, distance)
 
 
-def without_max_count(options: SearchOptions) -> SearchOptions:
-    """Return the options without `max_count`, which rg would apply also to matches that are not near."""
-    return cast("SearchOptions", {name: value for name, value in options.items() if name != "max_count"})
-
-
 async def run_near(
     run: Runner,
     near: Near,
@@ -98,13 +93,15 @@ async def run_near(
         page: Page to collect.
         left: Function that returns the seconds left for the next search; `None` is no limit.
     """
-    plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in _OF_OUTPUT})
+    plain = without_options(options, _OF_OUTPUT)
     others = [
         await run.collect(Step(_numbered(make(pattern, plain)), LineNumberCollector, left(), metered=False))
         for pattern in near.patterns
     ]
     collector = partial(NearCollector, page, others, near.within)
-    return await run.collect(Step(_numbered(make(pattern, without_max_count(options))), collector, left()))
+    # rg would apply `max_count` also to matches that are not near.
+    wanted = make(pattern, without_options(options, ("max_count",)))
+    return await run.collect(Step(_numbered(wanted), collector, left()))
 
 
 def _numbered(query: Query) -> Query:

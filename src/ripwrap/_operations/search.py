@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack, cast
 
 from pydantic import BaseModel
 
@@ -21,6 +21,8 @@ from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 if TYPE_CHECKING:
     from ripwrap._ripgrep.groups import Groups
+
+T = TypeVar("T")
 
 
 @named_paths
@@ -97,7 +99,7 @@ def search(
     The call itself raises the errors about arguments and missing packages. The first iteration raises the other errors.
     """
     if captures:
-        with_groups_of = captures_request("search()", pattern, cwd, paths, limit, options)
+        with_groups_of = captures_request(pattern, cwd, paths, limit, options)
         return run_stream(metered(with_groups_of, on_progress, limit), rg)
     request = search_request(pattern, cwd, paths, limit, options)
     return run_stream(metered(request, on_progress, limit), rg)
@@ -149,7 +151,6 @@ def search_request(
 
 
 def captures_request(
-    operation: str,
     pattern: str | Sequence[str],
     cwd: StrPath,
     paths: StrPath | Iterable[StrPath],
@@ -161,7 +162,7 @@ def captures_request(
     Raises:
         ValueError: There are several patterns, or an option has no meaning with `captures`.
     """
-    refuse_context(operation, options)
+    refuse_context("search()", options)
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     if len(patterns) > 1:
         called = Hint(kind="call", target="scan")
@@ -170,7 +171,7 @@ def captures_request(
         if options.get(name) not in (None, False):
             raise combination_error(name, Hint("captures", True))
     groups = read_groups(patterns, options)
-    query = capturing_query(operation, patterns, groups, cwd, paths, options)
+    query = capturing_query("search()", patterns, groups, cwd, paths, options)
     return StreamRequest(query, partial(CaptureAnswer, check_limit(limit), groups))
 
 
@@ -216,7 +217,7 @@ def messages_request(
     return StreamRequest(query, partial(MessageAnswer, check_limit(limit)))
 
 
-class SearchAnswer:
+class SearchAnswer(Generic[T]):
     """Base class of answers. An answer decodes rg's output, stops at the limit of matches, and checks rg's exit."""
 
     kinds: ClassVar[Collection[str]]
@@ -240,6 +241,16 @@ class SearchAnswer:
     def ended(self) -> bool:
         """True if rg's summary was read."""
         return self._decoder.summary is not None
+
+    def feed(self, chunk: bytes) -> Iterator[T]:
+        return cast("Iterator[T]", self._feed(chunk))
+
+    def end_run(self, end: Exit) -> Iterator[T]:
+        return cast("Iterator[T]", self._end_run(end))
+
+    def finish(self, end: Exit) -> Iterator[T]:
+        end.warn(self._too_long(end))
+        return iter(())
 
     def _feed(self, chunk: bytes) -> Iterator[Record]:
         messages = self._decoder.feed(chunk)
@@ -267,20 +278,10 @@ class SearchAnswer:
         self._summary = sum_summaries(self._summary, summary)
 
 
-class MatchAnswer(SearchAnswer):
+class MatchAnswer(SearchAnswer[Match]):
     """Answer that yields the matches of a search."""
 
     kinds = ("match",)
-
-    def feed(self, chunk: bytes) -> Iterator[Match]:
-        return cast("Iterator[Match]", self._feed(chunk))
-
-    def end_run(self, end: Exit) -> Iterator[Match]:
-        return cast("Iterator[Match]", self._end_run(end))
-
-    def finish(self, end: Exit) -> Iterator[Match]:
-        end.warn(self._too_long(end))
-        return iter(())
 
 
 class CaptureAnswer(MatchAnswer):
@@ -332,16 +333,10 @@ def with_groups(match: Match, groups: "Groups | None") -> CapturedMatch:
     return CapturedMatch.model_construct(**known)
 
 
-class MessageAnswer(SearchAnswer):
+class MessageAnswer(SearchAnswer[Message]):
     """Answer that yields all messages of a search; the summary has the paths that rg could not read."""
 
     kinds = ("begin", "match", "context", "end")
-
-    def feed(self, chunk: bytes) -> Iterator[Message]:
-        return self._feed(chunk)
-
-    def end_run(self, end: Exit) -> Iterator[Message]:
-        return self._end_run(end)
 
     def finish(self, end: Exit) -> Iterator[Message]:
         if summary := self._summary:

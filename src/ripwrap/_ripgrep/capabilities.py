@@ -10,6 +10,7 @@ from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.decoder import FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import INSTALL_THERE
+from ripwrap._ripgrep.output import refuse_failure
 from ripwrap._ripgrep.process import AsyncChild, BlockingChild, check_cwd
 from ripwrap._ripgrep.query import Query
 from ripwrap.binary.probe import RgBinary, format_version
@@ -91,37 +92,25 @@ async def with_suggestions(end: Exit, binary: RgBinary) -> SearchError:
     """Return the error for an unknown type, with similar types if rg lists its types within `SUGGESTION_SECONDS`."""
     types: FileTypes = {}
     with suppress(SearchError), anyio.move_on_after(SUGGESTION_SECONDS):
-        types = await known_types(end.query.types(), binary)
+        async with AsyncChild(binary, end.query.types()) as child:
+            chunks: list[bytes] = []
+            while chunk := await child.read():
+                chunks.append(chunk)
+            types = _types(chunks, await child.wait())
     return end.failure(types)
 
 
 def with_suggestions_blocking(end: Exit, binary: RgBinary) -> SearchError:
     """Return the error for an unknown type, blocking; see `with_suggestions()`."""
     types: FileTypes = {}
-    with suppress(SearchError, TimeoutError):
-        types = known_types_blocking(end.query.types(), binary, SUGGESTION_SECONDS)
+    query, begun = end.query.types(), time.monotonic()
+    with suppress(SearchError, TimeoutError), BlockingChild(binary, query, SUGGESTION_SECONDS, begun) as child:
+        types = _types(list(iter(child.read, b"")), child.wait())
     return end.failure(types)
 
 
-async def known_types(query: Query, rg: Rg) -> FileTypes:
-    """Return the file types that rg knows; `query` is the query that lists them."""
-    async with AsyncChild(await resolve(rg), query) as child:
-        chunks: list[bytes] = []
-        while chunk := await child.read():
-            chunks.append(chunk)
-        return _types(chunks, await child.wait())
-
-
-def known_types_blocking(query: Query, rg: Rg, timeout: float | None = None) -> FileTypes:
-    """Return the file types that rg knows, blocking; raise `TimeoutError` after `timeout` seconds."""
-    begun = time.monotonic()
-    with BlockingChild(find(rg, timeout=timeout), query, timeout, begun) as child:
-        return _types(list(iter(child.read, b"")), child.wait())
-
-
 def _types(chunks: list[bytes], end: Exit) -> FileTypes:
-    if end.returncode:
-        raise end.failure()
+    refuse_failure(end)
     return decode_types(b"".join(chunks))
 
 

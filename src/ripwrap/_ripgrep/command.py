@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.host import RgHost
-from ripwrap._ripgrep.query import NEEDS_CAPTURES, Mode, Query, Task
+from ripwrap._ripgrep.query import NEEDS_CAPTURES, Mode, Query, Task, without_options
 from ripwrap._words import advise
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import (
@@ -136,11 +136,6 @@ def files_query(
     """
     checked = _validate(FileOptions, _FILE_NAMES, options, arguments)
     return _file_query("files", cwd, paths, cast("SearchOptions", checked), on=on)
-
-
-def types_query() -> Query:
-    """Return the query that lists the file types that rg knows."""
-    return Query("types", os.curdir, ())
 
 
 def _file_query(
@@ -305,7 +300,7 @@ def _limit_to_one(options: SearchOptions) -> SearchOptions:
     With context, rg 15 continues to read the file after the first match (rg-facts 51).
     """
     context = ("context", "before_context", "after_context", "passthru")
-    plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in context})
+    plain = without_options(options, context)
     plain["max_count"] = min(options.get("max_count", 1), 1)
     return plain
 
@@ -428,10 +423,9 @@ def _text_path(path: StrPath) -> str:
     return text
 
 
-def plain_options(options: SearchOptions) -> SearchOptions:
+def plain_options(options: Mapping[str, Any]) -> SearchOptions:
     """Return the options with texts in place of paths, and tuples in place of other sequences."""
-    given = cast("Mapping[str, Any]", options)
-    plain = {name: value if isinstance(value, (str, int)) else _plain_value(value) for name, value in given.items()}
+    plain = {name: value if isinstance(value, (str, int)) else _plain_value(value) for name, value in options.items()}
     return cast("SearchOptions", plain)
 
 

@@ -163,7 +163,7 @@ def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_l
     parser.parse()
     edits: dict[int, str] = {}
     deciding = [_deciding(group, parser.groups, edits, mark=not pcre2) for group in parser.groups]
-    changed = _insert(pattern, edits)
+    changed = _replaced(pattern, {(at, at): text for at, text in edits.items()})
     starts = sorted([*(group.at for group in parser.groups), *(at for at in edits if edits[at] == "(")])
     # Of two groups at the same offset, the inserted one is the outer one, so it has the lower number.
     numbers: dict[tuple[int, bool], int] = {}
@@ -210,15 +210,6 @@ def _deciding(group: _Group, groups: Sequence[_Group], edits: dict[int, str], *,
         edits[part.start], edits[part.end] = "(", ")"
         return part.start, True
     return 0
-
-
-def _insert(pattern: str, edits: dict[int, str]) -> str:
-    pieces: list[str] = []
-    done = 0
-    for at in sorted(edits):
-        pieces += pattern[done:at], edits[at]
-        done = at
-    return "".join((*pieces, pattern[done:]))
 
 
 def _replaced(pattern: str, edits: Mapping[tuple[int, int], str]) -> str:

@@ -33,3 +33,9 @@ class WholeOutput:
     def finish(self, end: Exit, *, timed_out: bool) -> None:
         """Store the exit of rg, and whether rg was stopped at its time limit."""
         self.end, self.timed_out = end, timed_out
+
+
+def refuse_failure(end: Exit) -> None:
+    """Raise `SearchError` if rg did not exit with 0."""
+    if end.returncode:
+        raise end.failure()

@@ -6,7 +6,7 @@ started, and no code reads the arguments.
 """
 
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias, Unpack, cast
 
@@ -176,8 +176,7 @@ class Query:
 
     def without(self, *names: str) -> "Query":
         """Return the query without some options."""
-        kept = {name: value for name, value in self.options.items() if name not in names}
-        return replace(self, options=cast("SearchOptions", kept))
+        return replace(self, options=without_options(self.options, names))
 
     def another(self, mode: Task, patterns: tuple[str, ...] = (), options: SearchOptions | None = None) -> "Query":
         """Return another query in the same directory, paths, host and overlay, with none of the other attributes."""
@@ -188,17 +187,11 @@ class Query:
 
     def only_files(self) -> "Query":
         """Return the query that lists the files which this query searches."""
-        kept = {name: value for name, value in self.options.items() if name in FileOptions.__annotations__}
-        return self.another("files", options=cast("SearchOptions", kept))
+        return self.another("files", options=only_options(self.options, FileOptions.__annotations__))
 
     def types(self) -> "Query":
         """Return the query that lists rg's file types, changed by `type_add` and `type_clear` of this query."""
-        kept = {name: value for name, value in self.options.items() if name in _TYPES}
-        return Query("types", self.cwd, (), options=cast("SearchOptions", kept), on=self.on)
-
-    def single_threaded(self) -> "Query":
-        """Return the query with one thread."""
-        return self.with_(threads=1)
+        return Query("types", self.cwd, (), options=only_options(self.options, _TYPES), on=self.on)
 
     def followed_by(self, other: "Query") -> "Query":
         """Return this query with the paths of the other query added at the end."""
@@ -234,6 +227,16 @@ class Query:
                 yield value
             elif not isinstance(value, int):
                 yield from cast("Sequence[str]", value)
+
+
+def only_options(options: Mapping[str, object], names: Collection[str]) -> SearchOptions:
+    """Return the options with these names."""
+    return cast("SearchOptions", {name: value for name, value in options.items() if name in names})
+
+
+def without_options(options: Mapping[str, object], names: Collection[str]) -> SearchOptions:
+    """Return the options without those with these names."""
+    return cast("SearchOptions", {name: value for name, value in options.items() if name not in names})
 
 
 def may_use_pcre2(options: SearchOptions) -> bool:

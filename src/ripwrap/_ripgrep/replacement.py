@@ -7,9 +7,10 @@ reference to a group is checked before any file is changed. Python does not pars
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ripwrap._ripgrep.literals import required_literals
+from ripwrap._ripgrep.query import only_options
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import SearchOptions
 
@@ -137,16 +138,12 @@ def _unescape(match: re.Match[str]) -> str:
 
 def compile_options(options: SearchOptions) -> SearchOptions:
     """Return only the options that decide whether a pattern compiles, or which groups it has."""
-    known: Any = {name: value for name, value in options.items() if name in _COMPILE_OPTIONS}
-    made: SearchOptions = known
-    return made
+    return only_options(options, _COMPILE_OPTIONS)
 
 
 def match_options(options: SearchOptions) -> SearchOptions:
     """Return the options for a search of texts in a directory, in which a pattern matches what it matched in lines."""
-    known: Any = {name: value for name, value in options.items() if name in _MATCH_OPTIONS}
-    made: SearchOptions = known | {"encoding": "none", "text": True, "no_ignore": True}
-    return made
+    return {**only_options(options, _MATCH_OPTIONS), "encoding": "none", "text": True, "no_ignore": True}
 
 
 def never_empty(patterns: Sequence[str], options: SearchOptions) -> bool:

@@ -199,29 +199,25 @@ class DeadlineRunner:
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`. Raise `TimeoutError` at the time limit of all calls together."""
-        timeout = self._sooner(step.timeout)
-        with self._named():
-            collector = await self._runner.collect(replace(step, timeout=timeout))
+        with self._within(step.timeout) as seconds:
+            collector = await self._runner.collect(replace(step, timeout=seconds))
         self._left()
         return collector
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
         """Call a function that blocks; see `Runner`."""
-        seconds = self._sooner(seconds)
-        with self._named():
-            return await self._runner.call(work, seconds=seconds, lock=lock or self._lock)
+        with self._within(seconds) as left:
+            return await self._runner.call(work, seconds=left, lock=lock or self._lock)
 
     async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
         """Call a function that blocks, and wait until it has ended, even after a cancellation; see `Runner`."""
-        seconds = self._sooner(seconds)
-        with self._named():
-            return await self._runner.call_to_end(work, seconds=seconds)
+        with self._within(seconds) as left:
+            return await self._runner.call_to_end(work, seconds=left)
 
     async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
         """Await an awaitable; see `Runner`."""
-        seconds = self._sooner(seconds)
-        with self._named():
-            return await self._runner.wait(work, seconds=seconds)
+        with self._within(seconds) as left:
+            return await self._runner.wait(work, seconds=left)
 
     async def checkpoint(self) -> None:
         """Let other tasks run; raise `TimeoutError` if no time is left."""
@@ -239,15 +235,12 @@ class DeadlineRunner:
             raise self._over()
         return None if self._seconds is None else left
 
-    def _sooner(self, seconds: float | None) -> float | None:
-        left = self._left()
-        return seconds if left is None else left if seconds is None else min(left, seconds)
-
     @contextmanager
-    def _named(self) -> Generator[None]:
-        """Replace a `TimeoutError` by an error that names the limit of all calls, if that limit was reached."""
+    def _within(self, seconds: float | None) -> Generator[float | None]:
+        """Yield the seconds until the sooner limit; a `TimeoutError` at the limit of all calls names that limit."""
+        left = self._left()
         try:
-            yield
+            yield seconds if left is None else left if seconds is None else min(left, seconds)
         except TimeoutError as error:
             if time.monotonic() >= self._deadline:
                 raise self._over() from error

@@ -144,7 +144,7 @@ class Runs(Generic[Child]):
             for part in self._parts:
                 if part.change is not None:
                     part.change.restart()
-        parts = (replace(run.part, query=run.part.query.single_threaded()) for run in self.pending)
+        parts = (replace(run.part, query=run.part.query.with_(threads=1)) for run in self.pending)
         self.pending = deque(map(_Run, parts))
         self._single_threaded = True
         return True

@@ -83,6 +83,7 @@ class Spool:
 
     Attributes:
         path: Path of the directory.
+        closed: True if the search has ended.
     """
 
     def __init__(self) -> None:
@@ -99,14 +100,14 @@ class Spool:
         self._items = 0
         self._old: list[Batch] = []
         self._lock = threading.Lock()
-        self._closed = False
+        self.closed: bool = False
         self._finalizer = weakref.finalize(self, _delete, self.path, os.getpid())
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._closed = True
+        self.closed = True
         with self._lock:  # a thread may still write an item; it stops after the current piece
             self._finalizer()
 
@@ -132,7 +133,7 @@ class Spool:
         """
         path = os.path.join(batch.path, f"{self._items:012}")
         with self._lock:
-            if self._closed:  # the search has ended, but its thread still runs
+            if self.closed:  # the search has ended, but its thread still runs
                 return
             try:
                 with open(path, "xb", buffering=0) as file:
@@ -140,7 +141,7 @@ class Spool:
                         left = piece
                         while left:
                             left = left[file.write(left) :]
-                        if self._closed:  # the search has ended meanwhile
+                        if self.closed:  # the search has ended meanwhile
                             return
                     size = file.tell()
             except OSError as error:
@@ -150,11 +151,6 @@ class Spool:
         self._items += 1
         batch.names.append(name)
         batch.size += size
-
-    @property
-    def closed(self) -> bool:
-        """True if the search has ended."""
-        return self._closed
 
     def discard(self, batch: Batch) -> None:
         """Mark a batch for deletion by `sweep()`."""

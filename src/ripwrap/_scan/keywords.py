@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._ripgrep.query import only_options
 from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan_lines import Collected, FoundText, LineAnswer
 from ripwrap._scan.scan_plan import ScanRequest, for_scan
@@ -17,7 +18,7 @@ from ripwrap.models import ScanMatch
 from ripwrap.options import FileOptions, SearchOptions, StrPath
 from ripwrap.places.where import PLACE_OPTIONS, placed_search
 
-_OPTIONS = frozenset((*FileOptions.__annotations__, *PLACE_OPTIONS, "encoding", "null_data"))
+_OPTIONS = frozenset((*FileOptions.__annotations__, *PLACE_OPTIONS, "encoding", "null_data")) - {"sort", "sortr"}
 _MAX_KNOWN = 10_000
 """Number of answers that are kept: the matches of a file may come one by one."""
 
@@ -28,8 +29,7 @@ class KeywordSearch:
     def __init__(self, request: ScanRequest, timeout: float | None, left: Callable[[], float | None]) -> None:
         """Set the options and the time limit, as `LineSearch` does."""
         given = cast("Mapping[str, Any]", request.options)
-        options = {name: value for name, value in given.items() if name in _OPTIONS and not name.startswith("sort")}
-        self._options = cast("SearchOptions", {**options, "text": True, "max_count": 1})
+        self._options: SearchOptions = {**only_options(given, _OPTIONS), "text": True, "max_count": 1}
         self._cwd = request.cwd
         # In another place than a directory, such as an archive, the name of a match may be no path to search. Then all
         # is searched, once for all matches of the scan.

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -12,7 +12,8 @@ from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.decoder import MODELS, Record
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.literals import fold
-from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._ripgrep.protocols import Answer, Runner, Step
+from ripwrap._ripgrep.query import without_options
 from ripwrap._scan.scan_plan import CompiledRule, ScanRequest, for_scan
 from ripwrap._text import FsPath, raw_bytes
 from ripwrap.errors import PatternError
@@ -62,7 +63,7 @@ class FoundText(NamedTuple):
     hit: ScanMatch
 
 
-class LineAnswer(SearchAnswer):
+class LineAnswer(SearchAnswer[FoundLine]):
     """Answer that yields the matching lines, each with its file."""
 
     kinds = ("begin", "match")
@@ -74,10 +75,6 @@ class LineAnswer(SearchAnswer):
 
     def end_run(self, end: Exit) -> Iterator[FoundLine]:
         return self._lines(self._end_run(end))
-
-    def finish(self, end: Exit) -> Iterator[FoundLine]:
-        end.warn(self._too_long(end))
-        return iter(())
 
     def _lines(self, messages: Iterator[Record]) -> Iterator[FoundLine]:
         for message in messages:
@@ -94,8 +91,7 @@ def timeout_error(timeout: float | None) -> TimeoutError:
 
 def widened(options: SearchOptions) -> SearchOptions:
     """Return the options without `word_regexp` and `line_regexp`, with which a pattern matches in fewer lines."""
-    given = cast("Mapping[str, Any]", options)
-    return cast("SearchOptions", {name: value for name, value in given.items() if name not in _NARROWING})
+    return without_options(options, _NARROWING)
 
 
 class LineSearch:
@@ -116,9 +112,8 @@ class LineSearch:
             timeout: Seconds for the whole scan; `None` is no limit.
             left: Function that returns the seconds that are left for the scan; `None` is no limit.
         """
-        given = cast("Mapping[str, Any]", request.options)
-        kept = {name: value for name, value in given.items() if name not in _FILE_OPTIONS | _FOR_FILES}
-        self._options = cast("SearchOptions", {**kept, "text": True, "encoding": "none", "no_ignore": True})
+        kept = without_options(request.options, _FILE_OPTIONS | _FOR_FILES)
+        self._options: SearchOptions = {**kept, "text": True, "encoding": "none", "no_ignore": True}
         self._end = b"\0" if request.options.get("null_data") else b"\n"
         self._directory = directory
         self._path = os.path.join(directory, "lines")
@@ -223,16 +218,6 @@ class LineSearch:
 
 
 Out = TypeVar("Out")
-OutOf = TypeVar("OutOf", covariant=True)
-
-
-class _Answer(Protocol[OutOf]):
-    """Answer whose matches are collected."""
-
-    @property
-    def ended(self) -> bool: ...
-    def feed(self, chunk: bytes) -> Iterator[OutOf]: ...
-    def end_run(self, end: Exit) -> Iterator[OutOf]: ...
 
 
 class Collected(Generic[Out]):
@@ -242,7 +227,7 @@ class Collected(Generic[Out]):
         matches: Matches, in the order of rg's output.
     """
 
-    def __init__(self, answer: _Answer[Out], timeout: float | None) -> None:
+    def __init__(self, answer: Answer[Out], timeout: float | None) -> None:
         self._timeout = timeout
         self.matches: list[Out] = []
         self._answer = answer

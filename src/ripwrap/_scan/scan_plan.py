@@ -7,23 +7,19 @@ frequent literal. With `sort`, one run searches for the literals and the pattern
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
 
 from ripwrap._operations.search import read_groups
 from ripwrap._ripgrep.groups import Groups
 from ripwrap._ripgrep.literals import Required, has_literals, is_frequent, rarest, required_literals
-from ripwrap._ripgrep.query import NEEDS_SCAN, Query
+from ripwrap._ripgrep.query import NEEDS_SCAN, Query, without_options
 from ripwrap._scan.rules import Rule
 from ripwrap.options import SearchOptions, StrPath
 
 FEW_RULES = 16
 """Number of rules up to which rg searches for all patterns in one run. Measured: each pattern makes the run slower."""
-
-
-_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +125,14 @@ class Pass:
             else:
                 patterns.append(rule.reduced)
         if words:
-            patterns.append(f"(?iu:{'|'.join(_SPECIAL.sub(_escaped, word) for word in words)})")
+            patterns.append(f"(?iu:{'|'.join(map(re.escape, words))})")
         return patterns
 
 
 def compile_rules(rules: Iterable[Rule], options: SearchOptions) -> list[CompiledRule]:
     """Return the rules with their groups and literals."""
-    given = cast("Mapping[str, Any]", options)
     # Literals are compared with rg's output, which does not have the encoding of the files.
-    decoded = cast("SearchOptions", {name: value for name, value in given.items() if name != "encoding"})
+    decoded = without_options(options, ("encoding",))
     compiled: list[CompiledRule] = []
     for rule in rules:
         groups = read_groups([rule.pattern], {**options, "multiline": True} if rule.multiline else options)
@@ -165,7 +160,3 @@ def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[P
 def for_scan(query: Query) -> Query:
     """Return the query of a scan: two items of one name have different marks, and errors about rg name `scan()`."""
     return replace(query, features=(NEEDS_SCAN,), numbered="")
-
-
-def _escaped(found: "re.Match[str]") -> str:
-    return f"\\{found[0]}"

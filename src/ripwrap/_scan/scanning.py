@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
 
 from ripwrap._operations.files import files_request
 from ripwrap._operations.search import capturing_query, with_groups
 from ripwrap._operations.streaming import StreamRequest
 from ripwrap._ripgrep.protocols import Runner
+from ripwrap._ripgrep.query import only_options
 from ripwrap._scan.keywords import KeywordSearch
 from ripwrap._scan.scan_lines import (
     FoundLine,
@@ -124,10 +124,8 @@ class Scanning:
 
     def listing(self) -> StreamRequest[str]:
         """Return the request that lists the files, for the rules that find files by name."""
-        given = cast("Mapping[str, Any]", self._request.options)
-        names = (*FileOptions.__annotations__, *PLACE_OPTIONS)
-        options = {name: value for name, value in given.items() if name in names}
-        request = files_request(self._request.cwd, self._request.paths, None, cast("FileOptions", options))
+        options = only_options(self._request.options, (*FileOptions.__annotations__, *PLACE_OPTIONS))
+        request = files_request(self._request.cwd, self._request.paths, None, options)
         return replace(request, query=for_scan(request.query))
 
     def names(self, path: str) -> Sequence[ScanMatch]:

@@ -76,8 +76,7 @@ class WorkerPool:
             free.put(worker)
 
         def run(key: K) -> T:
-            if self._ended.is_set():
-                raise TimeoutError("the call was cancelled")
+            self._ended.check()
             worker = free.get()
             try:
                 return work(worker, key)
@@ -96,9 +95,9 @@ class WorkerPool:
                 if not pending:
                     return
                 key, future = pending.popleft()
-                _check_cancelled()
+                CANCELLED.get().check()
                 while not wait([future], _WAIT_SECONDS).done:  # Windows delivers a Ctrl-C only between two waits
-                    _check_cancelled()
+                    CANCELLED.get().check()
                 yield key, future.result()
         finally:
             self.close()
@@ -110,8 +109,3 @@ def _submit(threads: ThreadPoolExecutor, context: Context, run: Callable[[K], T]
         return threads.submit(context.run, run, key)
     except RuntimeError as error:  # the pool was closed
         raise TimeoutError("the call was cancelled") from error
-
-
-def _check_cancelled() -> None:
-    if CANCELLED.get().is_set():
-        raise TimeoutError("the call was cancelled")

@@ -130,7 +130,7 @@ class WorkerProcess:
                 raise
             if answer is None:
                 self.close()
-                _check_cancelled()
+                CANCELLED.get().check()
             self._used = time.monotonic()
             return answer
 
@@ -169,7 +169,7 @@ class WorkerProcess:
             self._process = _start_process(self._code)
         if self._exchange(None, _START_TIMEOUT) != _READY:
             code = wait_for_exit(self._process, _END_TIMEOUT)  # a frozen program may be running its main module instead
-            _check_cancelled()
+            CANCELLED.get().check()
             why = "it did not answer" if code is None else f"it ended with exit code {code}"
             raise StartError(f"{why}; {_FREEZE_SUPPORT}" if _is_frozen() else why)
         self._used, self._ended = time.monotonic(), threading.Event()
@@ -226,11 +226,6 @@ def _abandon_all() -> None:
 
 if sys.platform != "win32":
     os.register_at_fork(after_in_child=_abandon_all)
-
-
-def _check_cancelled() -> None:
-    if CANCELLED.get().is_set():
-        raise TimeoutError("the call was cancelled")
 
 
 def _close_pipes(process: Popen) -> None:

@@ -132,7 +132,7 @@ def damage(rg: Path) -> str:
     """Return the reason why an installed rg must not be run; empty if it may be run."""
     if not rg.is_file():
         return "no such file"
-    if any(map(_foreign, (rg.parent, rg, rg.parent / RECORD))):
+    if any(map(why_writable, (rg.parent, rg, rg.parent / RECORD))):
         return "another user could have put it there"
     try:
         expected = json.loads((rg.parent / RECORD).read_bytes())["size"]
@@ -144,15 +144,19 @@ def damage(rg: Path) -> str:
     return "" if os.access(rg, os.X_OK) else "not executable"
 
 
-def _foreign(path: Path) -> bool:
-    """Return True if a file is a link, belongs to another user (not root), or can be written by others.
+def why_writable(path: Path) -> str:
+    """Return the reason why another user could have written a file or directory; empty if nobody but root could.
 
-    On Windows, and if the file does not exist, return False.
+    On Windows, and if the path does not exist, return an empty text.
     """
     if sys.platform == "win32" or not os.path.lexists(path):
-        return False
+        return ""
     state = path.lstat()
-    return path.is_symlink() or state.st_uid not in (os.geteuid(), 0) or bool(state.st_mode & 0o022)
+    if stat.S_ISLNK(state.st_mode):
+        return "it is a link"
+    if state.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user"
+    return "other users may write to it" if state.st_mode & 0o022 else ""
 
 
 def write_record(rg: Path, sha256: str) -> None:

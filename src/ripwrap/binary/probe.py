@@ -199,8 +199,7 @@ def _wait(popen: Popen, seconds: float, cancelled: Cancellation, *files: IO[byte
     for pause in poll_intervals(seconds):
         if (returncode := reap(popen)) is not None:
             return returncode
-        if cancelled.is_set():
-            raise TimeoutError("the call was cancelled")
+        cancelled.check()
         if any(os.fstat(file.fileno()).st_size > MAX_OUTPUT_BYTES for file in files):
             raise OutputTooLargeError(f"the program wrote more than {MAX_OUTPUT_BYTES >> 10} KiB")
         time.sleep(pause)

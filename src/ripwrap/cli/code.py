@@ -1,20 +1,18 @@
 """Command `ripwrap code`: search code by its syntax, and replace it."""
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Unpack
 
 from cyclopts import App
 
 from ripwrap import sync
 from ripwrap.cli.declarations import Parameter
-from ripwrap.cli.errors import FAILED, complain
 from ripwrap.cli.flags import GROUPS, HERE, Limit, RunOptions, flags
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.lines import LinePrinter
-from ripwrap.cli.output import print_all, print_json
+from ripwrap.cli.output import print_results
 from ripwrap.cli.replace import SHOW, WriteOptions, show_or_write
 from ripwrap.cli.search_options import PLAIN, LineFlags
-from ripwrap.models import CodeError, CodeMatch
 from ripwrap.options import VISIBLE_FILES, FileOptions
 
 code: App = App(
@@ -61,17 +59,6 @@ def run_code(
         return show_or_write(plan, write, lines.color, as_json=run.json)
     if write != SHOW:
         raise ValueError("--apply, --interactive, --dry-run and --break-hard-links need --fix; add --fix")
-    failed = False
-
-    def found() -> Iterator[CodeMatch]:
-        nonlocal failed
-        for one in sync.search_code(pattern, lang=lang, cwd=run.cwd, paths=paths, limit=limit, rg=run.rg, **options):
-            if isinstance(one, CodeError):
-                failed = True
-                complain(str(one))
-            else:
-                yield one
-
     show = LinePrinter(lines, {"multiline": True}, run.cwd)
-    code = print_all(found(), print_json if run.json else show.alone)
-    return FAILED if failed else code
+    search = partial(sync.search_code, pattern, lang=lang, paths=paths, limit=limit, **options)
+    return print_results(search, show.alone, run)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 from ripwrap import sync
 from ripwrap._ripgrep.command import normalise_path
 from ripwrap.cli.bars import RootsBar
-from ripwrap.cli.errors import FAILED, complain
 from ripwrap.cli.lines import printer_of
 from ripwrap.cli.output import print_all, print_json
 from ripwrap.cli.search_options import ManyRoots, TerminalSearch
@@ -60,20 +59,14 @@ def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool)
                 **options,
             )
         stack.callback(found.close)
-        failed = False
 
-        def results() -> Iterator[RootMatch | RootCount]:
-            nonlocal failed
+        def results() -> Iterator[RootMatch | RootCount | RootError]:
             for one in found:
                 bar.hide()
-                if isinstance(one, RootError):
-                    failed = True
-                    complain(str(one))
-                elif not isinstance(one, RootCount) or one.count:
+                if one.type != "count" or one.count:
                     yield one
 
-        code = print_all(results(), show)
-    return FAILED if failed else code
+        return print_all(results(), show)
 
 
 def _printer(roots: Sequence[Root], here: str, search: TerminalSearch) -> Callable[[RootMatch | RootCount], None]:

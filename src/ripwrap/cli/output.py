@@ -37,7 +37,7 @@ _NO_RESULTS = (Begin, Context, End, Summary)
 def print_all(items: Iterable[Item], show: Callable[[Any], None], *, lenient: bool = False) -> int:
     """Print every item, and return the exit code. It is 1 if there was no result and no error.
 
-    Warnings of the library, and the errors in a `Summary`, go to stderr.
+    Warnings of the library, items that are errors, and the errors in a `Summary`, go to stderr.
 
     Args:
         items: Items to print.
@@ -48,6 +48,10 @@ def print_all(items: Iterable[Item], show: Callable[[Any], None], *, lenient: bo
     found = failed = False
     with printed_warnings() as warned:
         for item in items:
+            if getattr(item, "type", "") == "error":
+                complain(str(item))
+                failed = True
+                continue
             show(item)
             found = found or not isinstance(item, _NO_RESULTS)
             failed = (isinstance(item, Summary) and _print_errors(item)) or failed

@@ -34,24 +34,19 @@ _HELP = """\
 y: replace this, n: leave this, a: replace this and the rest, d: leave this and the rest, q: quit and write nothing"""
 
 
+def _flag(help: str) -> Parameter:  # noqa: A002 - cyclopts' name
+    return Parameter(group=OTHER, negative=(), show_default=False, help=help)
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class WriteOptions:
     """Options that say what to do with replacements: show or write them."""
 
-    apply: Annotated[bool, Parameter(group=OTHER, negative=(), show_default=False, help="Write the files")] = False
-    interactive: Annotated[
-        bool, Parameter(group=OTHER, negative=(), show_default=False, help="Ask for each replacement, then write")
-    ] = False
-    dry_run: Annotated[
-        bool, Parameter(group=OTHER, negative=(), show_default=False, help="Show the diff, which is the default")
-    ] = False
-    break_hard_links: Annotated[
-        bool,
-        Parameter(
-            group=OTHER, negative=(), show_default=False, help="Change files with hard links (several names), too"
-        ),
-    ] = False
+    apply: Annotated[bool, _flag("Write the files")] = False
+    interactive: Annotated[bool, _flag("Ask for each replacement, then write")] = False
+    dry_run: Annotated[bool, _flag("Show the diff, which is the default")] = False
+    break_hard_links: Annotated[bool, _flag("Change files with hard links (several names), too")] = False
 
     def check(self) -> None:
         """Raise `ValueError` if the options contradict each other."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ripwrap._text import shown
 from ripwrap.cli.declarations import FlagGroup, Parameter
-from ripwrap.cli.flags import GROUPS, RIPWRAP, STDIN, RunOptions, When, check_limit, output_flag
+from ripwrap.cli.flags import GROUPS, RIPWRAP, STDIN, Color, RunOptions, check_limit, output_flag
 from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class LineFlags:
             "Omit lines longer than NUM bytes; 0 is no limit", alias="-M", metavar="NUM", validator=check_limit
         ),
     ] = 0
-    color: Annotated[When, output_flag("Color: auto, always or never", metavar="WHEN", show_choices=False)] = "auto"
+    color: Color = "auto"
     hyperlink_format: Annotated[
         str, output_flag("Link colored paths: default, file, vscode, … or URL", metavar="FORMAT", show_default=False)
     ] = "none"

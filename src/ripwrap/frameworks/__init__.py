@@ -7,10 +7,18 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from ripwrap import Workspace, sync
+from ripwrap.errors import Hint, HintedText, MissingPackageError
 from ripwrap.workspace import ToolResult, schemas
 from ripwrap.workspace.tool_names import TOOL_ERRORS
 
 T = TypeVar("T")
+
+
+def missing_framework(module: str, package: str, error: ImportError) -> MissingPackageError:
+    """Return the error for an adapter whose package, given with its first version, is not installed or too old."""
+    install = Hint(kind="install", target=f"ripwrap[{module.replace('_', '-')}]")
+    needed = HintedText(f"ripwrap.frameworks.{module} needs {package} or later: ", install, f" ({error})")
+    return MissingPackageError(needed, name=error.name)
 
 
 def tool_schemas(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import PurePath
 
-from ripwrap.errors import Hint, HintedText, MissingPackageError
+from ripwrap.frameworks import missing_framework
 
 try:
     from deepagents.backends.protocol import (
@@ -34,14 +34,7 @@ try:
     )
     from deepagents.backends.utils import compile_grep_include_glob, normalize_read_bounds
 except ImportError as _error:
-    raise MissingPackageError(
-        HintedText(
-            "ripwrap.frameworks.deepagents needs deepagents 0.7.32 or later: ",
-            Hint(kind="install", target="ripwrap[deepagents]"),
-            f" ({_error})",
-        ),
-        name=_error.name,
-    ) from _error
+    raise missing_framework("deepagents", "deepagents 0.7.32", _error) from _error
 
 from ripwrap import sync
 from ripwrap._text import byte_order_mark, is_binary

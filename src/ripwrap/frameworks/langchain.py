@@ -2,24 +2,16 @@
 
 from typing import Any, ClassVar
 
-from ripwrap.errors import Hint, HintedText, MissingPackageError
+from ripwrap.frameworks import async_call, blocking_call, missing_framework, tool_schemas
 
 try:
     from langchain_core.tools import BaseTool, BaseToolkit, StructuredTool, ToolException
 except ImportError as _error:
-    raise MissingPackageError(
-        HintedText(
-            "ripwrap.frameworks.langchain needs langchain-core 1.7 or later: ",
-            Hint(kind="install", target="ripwrap[langchain]"),
-            f" ({_error})",
-        ),
-        name=_error.name,
-    ) from _error
+    raise missing_framework("langchain", "langchain-core 1.7", _error) from _error
 
 from pydantic import ConfigDict
 
 from ripwrap import Workspace, sync
-from ripwrap.frameworks import async_call, blocking_call, tool_schemas
 from ripwrap.workspace import ToolResult
 
 __all__ = ["WorkspaceToolkit"]

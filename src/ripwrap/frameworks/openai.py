@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ripwrap.errors import Hint, HintedText, MissingPackageError
+from ripwrap.frameworks import missing_framework, tool_schemas
 
 try:
     from openai.types.chat import (
@@ -15,17 +15,9 @@ try:
     from openai.types.responses.response_input_param import FunctionCallOutput
     from openai.types.shared_params import FunctionDefinition
 except ImportError as _error:
-    raise MissingPackageError(
-        HintedText(
-            "ripwrap.frameworks.openai needs openai 3.54 or later: ",
-            Hint(kind="install", target="ripwrap[openai]"),
-            f" ({_error})",
-        ),
-        name=_error.name,
-    ) from _error
+    raise missing_framework("openai", "openai 3.54", _error) from _error
 
 from ripwrap import Workspace, sync
-from ripwrap.frameworks import tool_schemas
 
 __all__ = ["BlockingStrictTools", "StrictTools"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from ripwrap.errors import Hint, HintedText, MissingPackageError
+from ripwrap.frameworks import async_call, blocking_call, missing_framework, tool_schemas
 
 try:
     from pydantic_ai import RunContext, Tool, ToolReturn
@@ -24,19 +24,11 @@ try:
         WorkspaceUnavailableError,
     )
 except ImportError as _error:
-    raise MissingPackageError(
-        HintedText(
-            "ripwrap.frameworks.pydantic_ai needs pydantic-ai-slim 2.68 or later: ",
-            Hint(kind="install", target="ripwrap[pydantic-ai]"),
-            f" ({_error})",
-        ),
-        name=_error.name,
-    ) from _error
+    raise missing_framework("pydantic_ai", "pydantic-ai-slim 2.68", _error) from _error
 
 import anyio.to_thread
 
 from ripwrap import AccessDeniedError, Workspace, sync
-from ripwrap.frameworks import async_call, blocking_call, tool_schemas
 from ripwrap.workspace import FileInfo, ToolResult
 
 __all__ = ["ReadOnlyFiles", "WorkspaceSearch", "WorkspaceToolset"]

@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, cast
 
 from ripwrap._overlay import with_overlay
 from ripwrap._ripgrep.change import Change
@@ -18,7 +17,7 @@ from ripwrap._ripgrep.decoder import listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Output, Query
+from ripwrap._ripgrep.query import Output, Query, only_options
 from ripwrap.errors import Hint, HintedText, MissingPackageError
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.sources.encodings import guess_encodings
@@ -87,8 +86,8 @@ def detection() -> Detection:
 
 def _not_utf8(query: Query) -> Query:
     """Return the query that lists the files, of those that a query searches, with a line that is not UTF-8."""
-    files: dict[str, Any] = {name: value for name, value in query.options.items() if name in _FILE_NAMES}
+    files = only_options(query.options, _FILE_NAMES)
     if query.options.get("null_data"):
         files["text"] = True  # with `null_data`, no file is binary
-    wanted = {**files, "encoding": "none", "invert_match": True}
-    return query.another("files-with-matches", (_NOT_UTF8,), cast("SearchOptions", wanted))
+    wanted: SearchOptions = {**files, "encoding": "none", "invert_match": True}
+    return query.another("files-with-matches", (_NOT_UTF8,), wanted)

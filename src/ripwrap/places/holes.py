@@ -32,25 +32,13 @@ _CHANGES = {
     "items": "items cannot be changed",
     "place": "only files on the disk can be changed",
 }
-_SYNTAX = {
-    "overlay": "the parser reads files from the disk",
-    "rev": "the parser reads files from the disk",
-    "history": "the parser reads files from the disk",
-    "inside": "the parser reads files from the disk",
+_SYNTAX = dict.fromkeys(PLACES, "the parser reads files from the disk") | {
     "detect": "source code is read as UTF-8",
     "host": "the parser reads files of this machine",
-    "items": "the parser reads files from the disk",
-    "place": "the parser reads files from the disk",
 }
-_DISK = {
-    "overlay": "it reads files from the disk",
-    "rev": "it reads files from the disk",
-    "history": "it reads files from the disk",
-    "inside": "it reads files from the disk",
+_DISK = dict.fromkeys(PLACES, "it reads files from the disk") | {
     "detect": "it reads the bytes of files",
     "host": "it reads files of this machine",
-    "items": "it reads files from the disk",
-    "place": "it reads files from the disk",
 }
 
 HOLES: Mapping[str, Mapping[str, str]] = {

@@ -24,7 +24,7 @@ from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.place import Part, Place, Plan
 from ripwrap._ripgrep.planning import chain, divide_in_time
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query, marked, unmarked
+from ripwrap._ripgrep.query import Query, marked, only_options, unmarked
 from ripwrap._ripgrep.runner import BlockingRunner
 from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool, check_item, check_items
 from ripwrap._text import raw_bytes, to_json
@@ -100,7 +100,7 @@ class ItemPlace:
             types = decode_types(await _output(run, nothing.types(), seconds, Exit.check_listing))
         from ripwrap._ignore.names import NameSelection  # imported late, because it imports pathspec
 
-        by_name = {name: value for name, value in query.options.items() if name in _BY_NAME}
+        by_name = only_options(query.options, _BY_NAME)
         selected, allows = NameSelection(by_name, types, self.roots).selects, self.allows
         return selected if allows is None else lambda name: allows(name) and selected(name)
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from ripwrap._ripgrep.query import Query
-from ripwrap.options import Directories
+from ripwrap.options import Directories, size_in_bytes
 from ripwrap.sources.dates import check_date
-from ripwrap.sources.git import RevisionSource, check_revision, size_limit
+from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.sources.git_history import HistorySource
 
 
@@ -25,7 +25,7 @@ def revision_source(
         check_revision(rev),
         query.roots,
         repositories=repositories,
-        max_filesize=size_limit(query.options),
+        max_filesize=size_in_bytes(query.options.get("max_filesize")),
         must_exist=query.must_exist,
         texts=texts,
     )
@@ -38,7 +38,8 @@ def history_source(query: Query, rev: str, since: str | None, repositories: Dire
         ValueError: `rev` is empty or begins with a dash, `since` is no date, or a path is outside of `cwd`.
         TypeError: `rev` is not a str.
     """
-    checked, limit = (check_revision(rev), check_date(since), query.roots), size_limit(query.options)
+    checked = check_revision(rev), check_date(since), query.roots
+    limit = size_in_bytes(query.options.get("max_filesize"))
     return HistorySource(
         query.cwd, *checked, repositories=repositories, max_filesize=limit, must_exist=query.must_exist
     )

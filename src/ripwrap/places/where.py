@@ -21,7 +21,7 @@ from ripwrap._ripgrep.named_paths import must_exist
 from ripwrap._ripgrep.place import Part, Place, Plan
 from ripwrap._ripgrep.planning import plan
 from ripwrap._ripgrep.protocols import Runner
-from ripwrap._ripgrep.query import Mode, Query
+from ripwrap._ripgrep.query import Mode, Query, without_options
 from ripwrap._text import raw_bytes
 from ripwrap.errors import Hint, HintedText, combination_error
 from ripwrap.options import Directories, FileOptions, SearchOptions, StrPath
@@ -314,7 +314,7 @@ def placed_search(
         if options.get(name) not in (None, "none"):
             raise combination_error(name, Hint("encoding", "detect"))
     folder, on = _start(layers.base, cwd)
-    query = search_query(pattern, folder, paths, cast("SearchOptions", plain), mode, on=on, **known)
+    query = search_query(pattern, folder, paths, plain, mode, on=on, **known)
     return _settle(layers, query if keeps_errors else must_exist(query))
 
 
@@ -328,24 +328,21 @@ def placed_files(
     """Return the query that lists files in a place; see `placed_search()` and `files_query()`."""
     layers, plain = _split(operation, options)
     folder, on = _start(layers.base, cwd)
-    query = files_query(folder, paths, cast("FileOptions", plain), arguments, on)
+    query = files_query(folder, paths, plain, arguments, on)
     return _settle(layers, must_exist(query))
 
 
 def options_of_rg(options: Mapping[str, Any]) -> SearchOptions:
     """Return the options of a call without those of its place, as in a query."""
     left_out = (*PLACE_OPTIONS, "encoding") if options.get("encoding") == "detect" else PLACE_OPTIONS
-    return plain_options(cast("SearchOptions", {name: one for name, one in options.items() if name not in left_out}))
+    return plain_options(without_options(options, left_out))
 
 
-def _split(operation: str, options: Mapping[str, Any]) -> tuple[Layers, dict[str, Any]]:
+def _split(operation: str, options: Mapping[str, Any]) -> tuple[Layers, SearchOptions]:
     """Return the place that the options name, and the options of rg."""
     layers = layers_of(options)
     refuse(operation, layers.kinds())
-    plain = {name: value for name, value in options.items() if name not in PLACE_OPTIONS}
-    if layers.detected:
-        plain.pop("encoding", None)
-    return layers, plain
+    return layers, without_options(options, (*PLACE_OPTIONS, "encoding") if layers.detected else PLACE_OPTIONS)
 
 
 def _start(base: Place, cwd: StrPath) -> tuple[StrPath, RgHost | None]:

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar
 
 from ripwrap._operations.grep import grep_request
 from ripwrap._operations.rank import FileTerms, rank_request
 from ripwrap._ranking.word_query import WordQuery
-from ripwrap._ripgrep.command import files_query, search_query
+from ripwrap._ripgrep.command import files_query, plain_options, search_query
 from ripwrap._ripgrep.listing_collector import NO_LIMIT
+from ripwrap._ripgrep.query import only_options
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
@@ -188,7 +189,7 @@ class BaseRepositories:
         options: SearchOptions,
     ) -> "Question[Match, RootMatch]":
         patterns = _check_search(pattern, options)
-        tasks = self._tasks(SearchRequest(patterns, check_limit(per_root, "per_root"), _plain(options)), timeout)
+        tasks = self._tasks(SearchRequest(patterns, check_limit(per_root, "per_root"), plain_options(options)), timeout)
         return Question(tasks, _to_match, check_limit(limit), _check_order(order), on_progress)
 
     def _files_question(
@@ -201,7 +202,7 @@ class BaseRepositories:
         options: FileOptions,
     ) -> "Question[str, RootFile]":
         files_query(os.curdir, (), options, ARGUMENTS[1:])
-        tasks = self._tasks(FilesRequest(check_limit(per_root, "per_root"), _plain(options)), timeout)
+        tasks = self._tasks(FilesRequest(check_limit(per_root, "per_root"), plain_options(options)), timeout)
         return Question(tasks, _to_file, check_limit(limit), _check_order(order), on_progress)
 
     def _count_question(
@@ -212,7 +213,7 @@ class BaseRepositories:
         on_progress: OnRootsEnded | None,
         options: SearchOptions,
     ) -> "Question[tuple[int, int], RootCount]":
-        tasks = self._tasks(CountRequest(_check_search(pattern, options), _plain(options)), timeout)
+        tasks = self._tasks(CountRequest(_check_search(pattern, options), plain_options(options)), timeout)
         return Question(tasks, _to_count, None, _check_order(order), on_progress)
 
     def _page_question(
@@ -229,22 +230,21 @@ class BaseRepositories:
         each = min(most, _or_all(check_limit(per_root, "per_root")))
         seconds = check_timeout(timeout)
         grep_request(patterns, os.curdir, (), each, None, 0, seconds, options, explain=False)
-        request = MatchesRequest(patterns, each, seconds, _plain(options))
+        request = MatchesRequest(patterns, each, seconds, plain_options(options))
         query = pattern if isinstance(pattern, str) else patterns
         collector = MatchesCollector(self._roots, query, each, most)
         return PageQuestion(self._tasks(request), request, collector, _number(shards, "shards", 1) or 1)
 
     def _sizes_tasks(self, options: SearchOptions, timeout: float | None) -> list[RootTask[tuple[str, int]]]:
-        names = FileOptions.__annotations__
-        chosen = cast("FileOptions", {name: value for name, value in options.items() if name in names})
-        return self._tasks(SizesRequest(_plain(chosen)), timeout)
+        chosen = only_options(options, FileOptions.__annotations__)
+        return self._tasks(SizesRequest(plain_options(chosen)), timeout)
 
     def _terms_question(
         self, query: str, limit: int | None, timeout: float | None, options: FileOptions
     ) -> "TermsQuestion":
         request = rank_request(query, os.curdir, (), check_limit(limit), options, timeout=check_timeout(timeout))
-        tasks = self._tasks(TermsRequest(query, request.timeout, _plain(options)))
-        return TermsQuestion(tasks, TermsCollector(request.query), request.query, request.limit, _plain(options))
+        tasks = self._tasks(TermsRequest(query, request.timeout, plain_options(options)))
+        return TermsQuestion(tasks, TermsCollector(request.query), request.query, request.limit, plain_options(options))
 
 
 @dataclass(slots=True)
@@ -361,19 +361,6 @@ def _check_search(pattern: str | Sequence[str], options: SearchOptions) -> tuple
     if options.get("passthru"):
         raise ValueError("passthru returns every line of every file; leave passthru out")
     return search_query(pattern, os.curdir, (), options, arguments=ARGUMENTS).patterns
-
-
-def _plain(options: Any) -> Any:
-    """Replace path objects in options by strings, because another process may not be able to unpickle path objects."""
-
-    def plain(value: object) -> object:
-        if isinstance(value, os.PathLike):
-            return os.fspath(cast("os.PathLike[str]", value))
-        if isinstance(value, (list, tuple)):
-            return tuple(plain(one) for one in cast("Sequence[object]", value))
-        return value
-
-    return {name: plain(value) for name, value in options.items()}
 
 
 def _globs(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -244,7 +244,7 @@ _DIRECTORY_TEXTS = {
 }
 
 
-def root_error(root: str, error: BaseException, *, attempts: int = 1, worker: Worker | None = None) -> RootError:
+def root_error(root: str, error: BaseException, *, worker: Worker | None = None) -> RootError:
     """Return the `RootError` for an exception."""
     kind: FailureKind = "other"
     if isinstance(error, TimeoutError):
@@ -259,7 +259,6 @@ def root_error(root: str, error: BaseException, *, attempts: int = 1, worker: Wo
         kind=kind,
         error=type(error).__name__,
         message=text or str(error) or type(error).__name__,
-        attempts=attempts,
         worker=worker,
     )
 

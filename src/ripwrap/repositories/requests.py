@@ -62,7 +62,10 @@ class ResultPart(Generic[T_co]):
 
 
 class RootRequest(Protocol[T_co]):
-    """Request for matches, files, counts or contents of one root."""
+    """Request for matches, files, counts or contents of one root.
+
+    Its options have no path objects, because another process may not be able to unpickle path objects.
+    """
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[T_co]:
         """Skip `offset` results, and return the next results; `items` is empty only if there are no more results."""

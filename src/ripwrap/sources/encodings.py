@@ -80,8 +80,7 @@ def guess_encodings(cwd: str, paths: Iterable[str], deadline: float = math.inf) 
     """
     files: dict[str, list[str]] = {}
     for path in sorted(paths):
-        if CANCELLED.get().is_set():
-            raise TimeoutError("the call was cancelled")
+        CANCELLED.get().check()
         if time.monotonic() >= deadline:
             break
         try:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
@@ -387,6 +388,7 @@ class _EndedError(Exception):
     """Error that stops the fetching of objects because the search has ended."""
 
 
+@dataclass(frozen=True, slots=True)
 class _Object:
     """Object of a store.
 
@@ -397,11 +399,10 @@ class _Object:
         size: Size of the object in bytes; `None` if it is not known.
     """
 
-    def __init__(self, filesystem: Any, path: str, name: str, size: int | None) -> None:
-        self.filesystem: Any = filesystem
-        self.path = path
-        self.name = name
-        self.size = size
+    filesystem: Any
+    path: str
+    name: str
+    size: int | None
 
 
 class _Task(Generic[T]):

@@ -17,7 +17,7 @@ from ripwrap._subprocess import open_temporary_file
 from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError, PathErrorKind
-from ripwrap.options import Directories, SearchOptions, StrPath
+from ripwrap.options import Directories, StrPath
 from ripwrap.sources.base import Item, NamedSource, Source
 from ripwrap.sources.git_paths import holds, missing_path_error, relative_path
 from ripwrap.sources.git_process import MAX_RECORD_BYTES, Git, GitOutput, read_object
@@ -102,15 +102,6 @@ def check_revision(rev: str) -> str:
     return rev
 
 
-def size_limit(options: SearchOptions) -> int | None:
-    """Return the option `max_filesize` in bytes; `None` if it was not given, or is not valid."""
-    value = options.get("max_filesize")
-    if not isinstance(value, str):
-        return value
-    number = value.rstrip("KMG")
-    return int(number) << 10 * (" KMG".index(value[-1]) if value != number else 0) if number.isdecimal() else None
-
-
 class GitSource(Source):
     """Base class of sources that read files out of git: of a revision, or of a history."""
 
@@ -178,7 +169,7 @@ class GitSource(Source):
             text = HintedText(f"no such directory in {self._rev}; check ", Hint("cwd", kind="correct"))
             raise FileNotFoundError(errno.ENOENT, text, self._cwd)
 
-    def _tree(self, tree: str, paths: Sequence[str] = ()) -> Iterator[tuple[str, str, bytes]]:
+    def _tree(self, tree: str, paths: Sequence[str]) -> Iterator[tuple[str, str, bytes]]:
         """Yield the mode, the id and the path of each file in a tree, and in the trees below.
 
         Raises:

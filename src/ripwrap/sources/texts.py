@@ -69,10 +69,8 @@ class TextCache:
                     file.write(hashlib.sha256(text).digest())
                     file.write(text)
                 replace_file(Path(name), self._folder / key)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(name)
-                raise
+            finally:
+                Path(name).unlink(missing_ok=True)
             self._has_grown = True
 
     def trim(self) -> None:

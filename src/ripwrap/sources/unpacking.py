@@ -114,7 +114,25 @@ class Input(io.BufferedReader):
         return found
 
 
-class Unpacked(io.RawIOBase):
+class _Reader(io.RawIOBase):
+    """File that a subclass reads in `_next()`."""
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into a buffer."""
+        chunk = self._next(len(buffer))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+    def _next(self, size: int) -> bytes:
+        """Return at most `size` bytes; none at the end."""
+        raise NotImplementedError
+
+
+class Unpacked(_Reader):
     """Content of an xz or LZMA file. It is read like `lzma.LZMAFile`, which cannot limit its memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -126,12 +144,8 @@ class Unpacked(io.RawIOBase):
     def _new() -> lzma.LZMADecompressor:
         return lzma.LZMADecompressor(memlimit=DICTIONARY_BYTES)
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read the next bytes into a buffer.
+    def _next(self, size: int) -> bytes:
+        """Return the next bytes.
 
         Raises:
             EOFError: The file is cut.
@@ -139,16 +153,15 @@ class Unpacked(io.RawIOBase):
         """
         while not self._ended:
             if self._decoder.eof:
-                found = self._next_stream(len(buffer))
+                found = self._next_stream(size)
             else:
                 packed = self._file.read(io.DEFAULT_BUFFER_SIZE) if self._decoder.needs_input else b""
                 if not packed and self._decoder.needs_input:
                     raise EOFError("the compressed data end too early")
-                found = self._decoder.decompress(packed, len(buffer))
+                found = self._decoder.decompress(packed, size)
             if found:
-                buffer[: len(found)] = found
-                return len(found)
-        return 0
+                return found
+        return b""
 
     def _next_stream(self, size: int) -> bytes:
         """Begin the next stream of the file, if there is one, and return its first bytes."""
@@ -164,7 +177,7 @@ class Unpacked(io.RawIOBase):
         return b""
 
 
-class Salvaged(io.RawIOBase):
+class Salvaged(_Reader):
     """File that ends where its data are broken, as the programs that unpack them print all before that place.
 
     Attributes:
@@ -185,24 +198,16 @@ class Salvaged(io.RawIOBase):
         self._expected = checksum
         self._checksum = self._size = 0
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read the next bytes into a buffer."""
-        chunk = b"" if self.error else self._next(min(len(buffer), _SALVAGED_BYTES))
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
-
     def close(self) -> None:
         """Close the file."""
         super().close()
         self._file.close()
 
     def _next(self, size: int) -> bytes:
+        if self.error:
+            return b""
         try:
-            chunk = bytes(self._file.read1(size))
+            chunk = bytes(self._file.read1(min(size, _SALVAGED_BYTES)))
         except (MemoryError, TimeoutError):
             raise
         except self._errors as error:
@@ -218,30 +223,24 @@ class Salvaged(io.RawIOBase):
         return chunk
 
 
-class Pieces(io.RawIOBase):
+class Pieces(_Reader):
     """File whose content comes in pieces."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = b""
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read the next bytes into a buffer."""
+    def _next(self, size: int) -> bytes:
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:
-                return 0
+                return b""
             self._rest = piece
-        chunk, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
+        chunk, self._rest = self._rest[:size], self._rest[size:]
+        return chunk
 
 
-class Counting(io.RawIOBase):
+class Counting(_Reader):
     """File that counts the bytes that are read, and limits the size of headers.
 
     Attributes:
@@ -257,13 +256,8 @@ class Counting(io.RawIOBase):
         self._count = count
         self._reads_at_end = 0
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read the next bytes into a buffer."""
-        chunk = self._file.read(len(buffer))
+    def _next(self, size: int) -> bytes:
+        chunk = self._file.read(size)
         self._count(len(chunk))
         self.left -= len(chunk)
         self._reads_at_end += not chunk
@@ -271,8 +265,7 @@ class Counting(io.RawIOBase):
             raise tarfile.ReadError("unexpected end of data")
         if self.left < 0:
             raise tarfile.ReadError(f"a header has more than {HEADER_BYTES} bytes")
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
+        return chunk
 
 
 def dictionary_size(file: Input, info: zipfile.ZipInfo) -> int:
