@@ -20,19 +20,25 @@ tantivy is made when it is first needed. It is rebuilt if it is damaged or docum
 import codecs
 import logging
 import secrets
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ripwrap._ranking.fts import batches
 from ripwrap._ripgrep.literals import AllOf, Required, fold
 from ripwrap._safe_open import without_replaced
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
 from ripwrap.index.file_state import read_file
-from ripwrap.index.storage.database import DamageError, check, decode_text, read_transaction, write_transaction
+from ripwrap.index.storage.database import (
+    DamageError,
+    check,
+    decode_text,
+    read_transaction,
+    select_in,
+    write_transaction,
+)
 from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors
 from ripwrap.index.storage.packages import tantivy
 from ripwrap.index.storage.postings import is_folder
@@ -353,16 +359,9 @@ def _found_files(
         return None
     unsure = {decode_text(path) for (path,) in database.execute(_SELECT_UNSURE, {"view": number})}
     blobs = [] if searcher is None else _matching_blobs(searcher, required)
-    named = [path for path in _paths_of(database, number, blobs) if path not in unsure]
+    paths = (decode_text(path) for (path,) in select_in(database, _SELECT_PATHS, blobs, (number,)))
+    named = [path for path in paths if path not in unsure]
     return FoundFiles(_count_files(database, number), tuple(sorted(named)), tuple(sorted(unsure)))
-
-
-def _paths_of(database: "Connection", number: int, blobs: Sequence[int]) -> Iterator[str]:
-    for some in batches(blobs):
-        check()
-        statement = _SELECT_PATHS.format(",".join("?" * len(some)))
-        for (path,) in database.execute(statement, (number, *some)):
-            yield decode_text(path)
 
 
 def _matching_blobs(searcher: "Searcher", required: Required) -> list[int]:

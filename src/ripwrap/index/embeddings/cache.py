@@ -11,11 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ripwrap._ranking.fts import batches
 from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap.index.embeddings.storage import IndexedContent, contents_of, path_key, vectors_of
 from ripwrap.index.models import Pool
-from ripwrap.index.storage.database import check
+from ripwrap.index.storage.database import check, select_in
 from ripwrap.index.storage.files import vectors_file
 from ripwrap.index.storage.tables import model_of
 
@@ -110,12 +109,9 @@ class VectorCache:
             self._remove(content, self._rows)
         new = {content[-1]: content for content in contents - self._contents.keys()}
         chunks: dict[int, list[tuple[int, bytes]]] = {blob: [] for blob in new}
-        for some in batches(list(new)):
-            check()
-            marks = ",".join("?" * len(some))
-            statement = f"SELECT blob, start, digest FROM chunk WHERE blob IN ({marks}) ORDER BY blob, start, id"  # noqa: S608
-            for blob, start, digest in database.execute(statement, some):
-                chunks[blob].append((start, digest))
+        statement = "SELECT blob, start, digest FROM chunk WHERE blob IN ({}) ORDER BY blob, start, id"
+        for blob, start, digest in select_in(database, statement, list(new)):
+            chunks[blob].append((start, digest))
         for blob, content in new.items():
             self._add(content, chunks[blob])
         check()

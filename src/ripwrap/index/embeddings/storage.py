@@ -7,11 +7,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
-from ripwrap._ranking.fts import batches
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.index.embeddings.batching import Embedded, LengthError
 from ripwrap.index.file_state import ChunkSpan
-from ripwrap.index.storage.database import check, write_transaction
+from ripwrap.index.storage.database import check, select_in, write_transaction
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, EmbeddingModel, View, indexed_file, model_of, number_of
 
 if TYPE_CHECKING:
@@ -20,6 +19,11 @@ if TYPE_CHECKING:
 _CONTENTS = (
     "SELECT tree.path, blob.digest, (SELECT id FROM chunk WHERE blob = tree.blob ORDER BY start LIMIT 1), tree.blob"
     " FROM tree CROSS JOIN blob ON blob.id = tree.blob WHERE tree.view = ?"
+)
+
+_SELECT_MISSING = (
+    f"SELECT chunk.digest, chunk.id, chunk.blob {WITHOUT_VECTOR} AND tree.blob IN ({{}})"
+    " ORDER BY tree.path, chunk.start"
 )
 
 _CHUNKS = (
@@ -78,14 +82,10 @@ def find_missing(
     new = sorted(contents - complete.contents, key=lambda content: path_key(content[0]))
     found: dict[bytes, int] = {}
     incomplete: set[int] = set()
-    for some in batches([content[-1] for content in new]):
-        statement = (
-            f"SELECT chunk.digest, chunk.id, chunk.blob {WITHOUT_VECTOR} AND tree.blob IN ({','.join('?' * len(some))})"
-            " ORDER BY tree.path, chunk.start"
-        )
-        for digest, chunk, blob in database.execute(statement, (number, model, 2 * (dimension or 0), *some)):
-            found.setdefault(digest, chunk)
-            incomplete.add(blob)
+    blobs, before = [content[-1] for content in new], (number, model, 2 * (dimension or 0))
+    for digest, chunk, blob in select_in(database, _SELECT_MISSING, blobs, before):
+        found.setdefault(digest, chunk)
+        incomplete.add(blob)
     complete.contents.update(content for content in new if content[-1] not in incomplete)
     return found
 
@@ -96,28 +96,20 @@ def texts_of(database: "Connection", view: View, chunks: Sequence[int]) -> list[
     Deleted chunks, and chunks of changed files, are skipped.
     """
     texts: dict[bytes, str] = {}
-    number = number_of(database, view)
-    for some in batches(chunks):
-        statement = _CHUNKS.format(",".join("?" * len(some)))
-        rows = database.execute(statement, (number, *some))
-        for (path, of_file, *stamp), of_chunks in groupby(rows, itemgetter(4, 5, 6, 7, 8)):
-            check()
-            file = indexed_file(view, path, of_file, tuple(stamp))
-            for digest, *span in map(itemgetter(0, 1, 2, 3), of_chunks):
-                if (text := file.text(ChunkSpan(*span))) is not None:
-                    texts[digest] = text_of(raw_bytes(text))
+    rows = select_in(database, _CHUNKS, chunks, (number_of(database, view),))
+    for (path, of_file, *stamp), of_chunks in groupby(rows, itemgetter(4, 5, 6, 7, 8)):
+        check()
+        file = indexed_file(view, path, of_file, tuple(stamp))
+        for digest, *span in map(itemgetter(0, 1, 2, 3), of_chunks):
+            if (text := file.text(ChunkSpan(*span))) is not None:
+                texts[digest] = text_of(raw_bytes(text))
     return list(texts.items())
 
 
 def vectors_of(database: "Connection", model: str, dimension: int, digests: Collection[bytes]) -> dict[bytes, bytes]:
     """Map digests of texts to the stored bytes of their vectors; skip vectors that do not have `dimension` numbers."""
-    found: dict[bytes, bytes] = {}
-    for some in batches(list(digests)):
-        check()
-        marks = ",".join("?" * len(some))
-        statement = f"SELECT digest, v FROM vec WHERE model = ? AND length(v) = ? AND digest IN ({marks})"  # noqa: S608
-        found.update(database.execute(statement, (model, 2 * dimension, *some)))
-    return found
+    statement = "SELECT digest, v FROM vec WHERE model = ? AND length(v) = ? AND digest IN ({})"
+    return dict(select_in(database, statement, list(digests), (model, 2 * dimension)))
 
 
 def store_batch(

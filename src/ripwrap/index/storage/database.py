@@ -277,8 +277,12 @@ def select_in(
         statement: Statement with `IN ({})` at the place of the list.
         values: Values of the list.
         before: Values of the parameters before the list.
+
+    Raises:
+        TimeoutError: The caller is cancelled.
     """
     for some in batches(values):
+        check()
         yield from database.execute(statement.format(",".join("?" * len(some))), (*before, *some))
 
 
