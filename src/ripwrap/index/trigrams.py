@@ -21,10 +21,10 @@ import codecs
 import logging
 import secrets
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ripwrap._ripgrep.literals import AllOf, Required, fold
 from ripwrap._safe_open import without_replaced
@@ -39,9 +39,9 @@ from ripwrap.index.storage.database import (
     select_in,
     write_transaction,
 )
-from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors
+from ripwrap.index.storage.engine import EngineFolder, EngineState, RebuildError, engine_errors, reading_state
 from ripwrap.index.storage.packages import tantivy
-from ripwrap.index.storage.postings import is_folder
+from ripwrap.index.storage.postings import change_count, is_folder
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, number_of
 
@@ -80,21 +80,6 @@ _SELECT_UNSURE = (
     " WHERE blob.trigrams < 0"
 )
 _SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND blob IN ({})"
-
-
-class TrigramState(NamedTuple):
-    """Row of the database that describes tantivy's directory of trigrams.
-
-    Attributes:
-        folder: Name of the directory.
-        state: Random number, which is replaced when the documents change.
-        documents: Number of documents that the directory must have at least; killed processes may have left further
-            documents.
-    """
-
-    folder: str
-    state: int
-    documents: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +189,10 @@ class Trigrams:
 
         A write transaction must be open.
         """
-        writer: IndexWriter | None = None
         marks: list[tuple[int, int]] = []
         engine: EngineFolder | None = None
-        try:
+        writer: IndexWriter | None = None
+        with ExitStack() as stack:
             for blob, text in texts:
                 check()
                 # A text after a byte order mark of UTF-8 may have a NUL; rg treats such a file as binary.
@@ -216,19 +201,11 @@ class Trigrams:
                     continue
                 if engine is None or writer is None:
                     engine = self._engine_to_write(database)
-                    writer = engine.writer(files)
+                    writer = stack.enter_context(engine.writing(files))
                 with engine_errors(engine.path, writing=True):
                     writer.add_document(_document(blob, text))
-            if engine is not None and writer is not None:
-                with engine_errors(engine.path, writing=True):
-                    writer.commit()
-                    writer.wait_merging_threads()
-        except BaseException:
-            if engine is not None and writer is not None:
-                engine.abandon(writer)
-            raise
         database.executemany("UPDATE blob SET trigrams = ? * id WHERE id = ?", marks)
-        _change_count(database, sum(value == _INDEXED for value, _ in marks))
+        change_count(database, sum(value == _INDEXED for value, _ in marks), "trigrams")
 
     def _engine_to_write(self, database: "Connection") -> EngineFolder:
         """Return tantivy's directory of trigrams, or a new one if it is missing or has too many unused documents."""
@@ -248,30 +225,20 @@ class Trigrams:
     def _reading(self, database: "Connection") -> "Generator[Searcher | None]":
         """Hold a read transaction, and yield a searcher with the documents of the contents that are marked as indexed.
 
-        If the database names no directory of trigrams, yield `None`.
-
-        A document is added before its content is marked, and deleted after its content is removed. So if the state of
-        the database is the same before and after the searcher is opened, the searcher has all documents of that state.
+        If the database names no directory of trigrams, yield `None`. A content is marked after its document is added.
 
         Raises:
             RebuildError: The directory is missing or damaged, or documents are missing.
             RipwrapError: The directory cannot be read.
         """
-        while True:
-            check()
-            before = _state_of(database)
-            try:
-                searcher = None if before is None else self._engine(before.folder).searcher()
-            except RebuildError:
-                if _state_of(database) == before:
-                    raise
-                continue
-            with read_transaction(database):
-                if _state_of(database) == before:
-                    if before is not None and searcher is not None and searcher.num_docs < before.documents:
-                        raise RebuildError("the trigrams of some files are missing")
-                    yield searcher
-                    return
+
+        def open_searcher(state: EngineState | None) -> "Searcher | None":
+            return None if state is None else self._engine(state.folder).searcher()
+
+        with reading_state(database, _state_of, open_searcher) as (state, searcher):
+            if state is not None and searcher is not None and searcher.num_docs < state.documents:
+                raise RebuildError("the trigrams of some files are missing")
+            yield searcher
 
     def _delete_unused(self, database: "Connection") -> None:
         if _state_of(database) is None:
@@ -285,17 +252,10 @@ class Trigrams:
             unused = _every_blob(engine) - used
             if not unused:
                 return
-            writer = engine.writer(0)
-            try:
-                with engine_errors(engine.path, writing=True):
-                    for blob in unused:
-                        writer.delete_documents_by_term("blob", blob)
-                    writer.commit()
-                    writer.wait_merging_threads()
-            except BaseException:
-                engine.abandon(writer)
-                raise
-            _change_count(database, engine.searcher().num_docs - state.documents)
+            with engine.writing(0) as writer, engine_errors(engine.path, writing=True):
+                for blob in unused:
+                    writer.delete_documents_by_term("blob", blob)
+            change_count(database, engine.searcher().num_docs - state.documents, "trigrams")
 
     def _reset(self, database: "Connection", why: str) -> None:
         """Delete all trigrams, so that they are indexed again, unless another process has already deleted them."""
@@ -317,7 +277,7 @@ class Trigrams:
         return self._opened
 
 
-def _state_of(database: "Connection") -> TrigramState | None:
+def _state_of(database: "Connection") -> EngineState | None:
     row = database.execute("SELECT folder, state, documents FROM trigrams").fetchone()
     if row is None:
         lost = database.execute("SELECT 1 FROM blob WHERE trigrams > 0 LIMIT 1").fetchone() is not None
@@ -325,15 +285,7 @@ def _state_of(database: "Connection") -> TrigramState | None:
         lost = not (is_folder(row[0]) and isinstance(row[2], int))
     if lost:
         raise DamageError("the row about its trigrams is damaged")
-    return None if row is None else TrigramState(*row)
-
-
-def _change_count(database: "Connection", more: int) -> None:
-    """Add `more` to the number `documents` in the database.
-
-    Also replace the random number `state`, by which other processes notice the change.
-    """
-    database.execute("UPDATE trigrams SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
+    return None if row is None else EngineState(*row)
 
 
 def _forget(database: "Connection") -> None:

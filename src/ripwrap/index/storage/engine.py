@@ -21,14 +21,16 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
-from ripwrap.index.storage.database import check
+from ripwrap.index.storage.database import check, read_transaction
 from ripwrap.index.storage.packages import tantivy
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     from tantivy import Index, IndexWriter, Schema, Searcher, TextAnalyzer
 
 _META = "meta.json"
@@ -66,6 +68,25 @@ database.
 _Stamp: TypeAlias = tuple[int, int]
 OTHER_LOCATION = HintedText("pass another ", Hint("location"))
 """Advice at the end of most errors about the files of an index."""
+
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+class EngineState(NamedTuple):
+    """Row of the database that describes a directory of tantivy.
+
+    Attributes:
+        folder: Name of the directory.
+        state: Random number, which is replaced when the documents change.
+        documents: Number of documents that belong to contents in the database; killed processes may have left further
+            documents.
+    """
+
+    folder: str
+    state: int
+    documents: int
 
 
 class RebuildError(Exception):
@@ -206,6 +227,23 @@ class EngineFolder:
             writer.garbage_collect_files()  # a killed process may have left a file with a name that this writer needs
             return writer
 
+    @contextmanager
+    def writing(self, files: int) -> "Generator[IndexWriter]":
+        """Yield a writer; commit its documents at the end of the block, and discard them after an error."""
+        writer = self.writer(files)
+        try:
+            yield writer
+            self.commit(writer)
+        except BaseException:
+            self.abandon(writer)
+            raise
+
+    def commit(self, writer: "IndexWriter") -> None:
+        """Commit the documents of a writer, and close it."""
+        with engine_errors(self.path, writing=True):
+            writer.commit()
+            writer.wait_merging_threads()
+
     def abandon(self, writer: "IndexWriter") -> None:
         """Discard all documents since the last commit, and close the writer, which releases tantivy's lock.
 
@@ -220,6 +258,31 @@ class EngineFolder:
                 if file.name not in keep and _OWN_NAMES.fullmatch(file.name) and not file.name.endswith(".lock"):
                     with suppress(OSError):  # on Windows, while another process reads it
                         os.unlink(file.path)
+
+
+@contextmanager
+def reading_state(
+    database: "Connection", state_of: "Callable[[Connection], S]", open_searcher: Callable[[S], R]
+) -> Generator[tuple[S, R]]:
+    """Hold a transaction that reads, and yield the state that it sees, with a searcher for this state.
+
+    Documents are added before the transaction that adds their contents, and deleted after the transaction that
+    removes these contents. So if the state of the database is the same before and after a searcher is opened, the
+    searcher has all documents of that state. Otherwise, another process has written, and this function tries again.
+    """
+    while True:
+        check()
+        before = state_of(database)
+        try:
+            searcher = open_searcher(before)
+        except RebuildError:
+            if state_of(database) == before:
+                raise
+            continue
+        with read_transaction(database):
+            if state_of(database) == before:
+                yield before, searcher
+                return
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ripwrap._ranking.scoring import PATH_WEIGHT
 from ripwrap._ranking.word_query import is_unspaced, to_nfc
@@ -39,13 +39,18 @@ from ripwrap.index.storage.database import (
     BUSY,
     READONLY,
     DamageError,
-    check,
     code_of,
     last_id,
-    read_transaction,
     write_transaction,
 )
-from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors, remove_folder
+from ripwrap.index.storage.engine import (
+    EngineFolder,
+    EngineState,
+    RebuildError,
+    engine_errors,
+    reading_state,
+    remove_folder,
+)
 from ripwrap.index.storage.packages import sqlite3, tantivy
 
 if TYPE_CHECKING:
@@ -71,21 +76,7 @@ MIN_WASTE = 5_000
 """Minimum number of deleted documents at which the index is rebuilt, if at least half of all documents are deleted."""
 
 
-class PostingsState(NamedTuple):
-    """Row of the database that describes the directory of full-text search.
-
-    Attributes:
-        folder: Name of the directory.
-        state: Random number, which is replaced when the documents change.
-        documents: Number of chunks in the database.
-    """
-
-    folder: str
-    state: int
-    documents: int
-
-
-def state_of(database: "Connection") -> PostingsState:
+def state_of(database: "Connection") -> EngineState:
     """Return the state of full-text search.
 
     Raises:
@@ -94,7 +85,7 @@ def state_of(database: "Connection") -> PostingsState:
     row = database.execute("SELECT folder, state, documents FROM postings").fetchone()
     if row is None or not is_folder(row[0]):
         raise DamageError("the row about full-text search is damaged")
-    return PostingsState(*row)
+    return EngineState(*row)
 
 
 def is_folder(name: object) -> bool:
@@ -102,12 +93,13 @@ def is_folder(name: object) -> bool:
     return isinstance(name, str) and POSTINGS_NAME.fullmatch(name) is not None
 
 
-def change_count(database: "Connection", more: int) -> None:
+def change_count(database: "Connection", more: int, table: Literal["postings", "trigrams"] = "postings") -> None:
     """Add `more` to the number `documents` in the database.
 
     Also replace the random number `state`, by which other processes notice the change.
     """
-    database.execute("UPDATE postings SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
+    statement = f"UPDATE {table} SET documents = documents + ?, state = random() & 0x3fffffffffffffff"  # noqa: S608
+    database.execute(statement, (more,))
 
 
 class Postings:
@@ -127,7 +119,7 @@ class Postings:
         self._folder = folder
         self._opened: EngineFolder | None = None
         self._is_damaged = False  # set in another thread, so `check()` does not close the files itself
-        self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
+        self._last: tuple[Searcher, EngineState, PostingsReader] | None = None
 
     def reset(self, database: "Connection") -> None:
         """Make a new, empty directory for full-text search, in the transaction that deletes the content of the index.
@@ -171,30 +163,16 @@ class Postings:
     def reading(self, database: "Connection") -> "Generator[PostingsReader]":
         """Hold a transaction that reads, and yield a reader of the documents for the state that the transaction sees.
 
-        Documents are added before the transaction that adds their contents, and deleted after the transaction that
-        removes these contents. So if the state of the database is the same before and after a searcher is opened, the
-        searcher has all documents of that state. Otherwise, another process has written, and this method tries again.
-
         Raises:
             RebuildError: The directory is missing or damaged, or documents are missing.
             RipwrapError: The directory cannot be read.
         """
-        while True:
-            check()
-            before = state_of(database)
-            try:
-                searcher = self._engine(before.folder).searcher()
-            except RebuildError:
-                if state_of(database) == before:
-                    raise
-                continue
-            with read_transaction(database):
-                if state_of(database) == before:
-                    reader = self._reader_of(searcher, before, database)
-                    if reader.count != before.documents:
-                        raise RebuildError("its full-text index and its database have different numbers of chunks")
-                    yield reader
-                    return
+        opening = reading_state(database, state_of, lambda state: self._engine(state.folder).searcher())
+        with opening as (state, searcher):
+            reader = self._reader_of(searcher, state, database)
+            if reader.count != state.documents:
+                raise RebuildError("its full-text index and its database have different numbers of chunks")
+            yield reader
 
     @contextmanager
     def writing(self, database: "Connection", files: int) -> "Generator[PostingsWriter]":
@@ -243,7 +221,7 @@ class Postings:
         except RipwrapError as error:
             return 0, error
 
-    def _reader_of(self, searcher: "Searcher", state: PostingsState, database: "Connection") -> "PostingsReader":
+    def _reader_of(self, searcher: "Searcher", state: EngineState, database: "Connection") -> "PostingsReader":
         """Return the reader for a state of the database.
 
         The last reader is cached, because a new reader counts all documents, which takes milliseconds.
@@ -333,9 +311,7 @@ class PostingsWriter:
     def commit(self) -> None:
         """Commit the documents, and close the writer."""
         if self._writer is not None:
-            with engine_errors(self._engine.path, writing=True):
-                self._writer.commit()
-                self._writer.wait_merging_threads()
+            self._engine.commit(self._writer)
             self._writer = None
 
     def abandon(self) -> None:
