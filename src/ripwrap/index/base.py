@@ -66,7 +66,7 @@ from ripwrap.options import (
 )
 from ripwrap.places.candidates import Candidates
 from ripwrap.places.holes import refuse_places
-from ripwrap.results import GrepResult, RankedChunk
+from ripwrap.results import GrepResult
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -415,19 +415,6 @@ class BaseIndex:
         """Return the paths without the files of the index itself, which may be inside of the root."""
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
-
-    async def _search(
-        self,
-        run: Runner,
-        text: str,
-        limit: int | None,
-        *,
-        refresh: bool,
-        max_age: float | None,
-        hybrid_weight: float | None,
-    ) -> list[RankedChunk]:
-        found = await self._find(run, text, limit, refresh=refresh, max_age=max_age, hybrid_weight=hybrid_weight)
-        return found.explained()
 
     async def _find(
         self,

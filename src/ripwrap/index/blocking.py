@@ -136,8 +136,8 @@ class Index(BaseIndex):
 
         If `refresh` is true, this method also raises the errors of `refresh()`.
         """
-        return run_blocking(
-            self._search(
+        found = run_blocking(
+            self._find(
                 self._runner(timeout=timeout),
                 query,
                 limit,
@@ -146,6 +146,7 @@ class Index(BaseIndex):
                 hybrid_weight=hybrid_weight,
             )
         )
+        return found.explained()
 
     @named_paths
     @lists_options(VISIBLE_FILES)

@@ -129,9 +129,10 @@ class Index(BaseIndex):
 
         If `refresh` is true, this method also raises the errors of `refresh()`.
         """
-        return await self._search(
+        found = await self._find(
             self._runner(), query, limit, refresh=refresh, max_age=max_age, hybrid_weight=hybrid_weight
         )
+        return found.explained()
 
     @named_paths
     @lists_options(VISIBLE_FILES)

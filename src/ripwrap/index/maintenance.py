@@ -179,17 +179,15 @@ def check_index(store: Store, view: View) -> tuple[CheckResult, Remedy]:
     try:
         found = store.read_only(lambda database: _check_database(database, store, view))
     except sqlite3.Error as error:
-        return _unsound(f"{error}", _why_unreadable(error)), "rebuild" if is_damage(error) else "refresh"
+        return _unread(f"{error}", _why_unreadable(error)), "rebuild" if is_damage(error) else "refresh"
     except DamageError as error:
-        return _unsound(f"{error}", _damaged(error)), "rebuild"
-    if found is None:
-        return _result("ok", (0, 0, 0, 0, 0), (NO_INDEX,), ok=True), "refresh"
-    return found
+        return _unread(f"{error}", _damaged(error)), "rebuild"
+    return found or (_unread("ok", NO_INDEX, ok=True), "refresh")
 
 
 def _why_unreadable(error: "sqlite3.Error") -> HintedText:
     if is_damage(error):
-        return HintedText(f"The index is damaged ({error}); ", _REBUILD)
+        return _damaged(error)
     return HintedText(f"The index cannot be read: {error}. If the error persists, ", _REBUILD)
 
 
@@ -211,34 +209,19 @@ def _untrusted(why: str) -> HintedText:
     return HintedText(f"The index cannot be used, because {why}; ", _REFRESH, " rebuilds it.")
 
 
-def _unsound(checked: str, message: str) -> CheckResult:
-    return _result(checked, (0, 0, 0, 0, 0), (message,), ok=False)
-
-
-def _result(
-    checked: str, counts: tuple[int, int, int, int, int], messages: tuple[str, ...], *, ok: bool
-) -> CheckResult:
-    files, blobs, chunks, indexed, orphans = counts
-    return CheckResult(
-        ok=ok,
-        checked=checked,
-        files=files,
-        blobs=blobs,
-        chunks=chunks,
-        indexed=indexed,
-        orphans=orphans,
-        messages=messages,
-    )
+def _unread(checked: str, message: str, *, ok: bool = False) -> CheckResult:
+    """Return the result for an index whose content was not read."""
+    return CheckResult(ok=ok, checked=checked, files=0, blobs=0, chunks=0, indexed=0, orphans=0, messages=(message,))
 
 
 def _check_database(database: "Connection", store: Store, view: View) -> tuple[CheckResult, Remedy]:
     checked = "\n".join(row for (row,) in database.execute("PRAGMA integrity_check(5)"))
     if checked != "ok":
-        return _unsound(checked, HintedText("The database file of the index is damaged; ", _REBUILD)), "rebuild"
+        return _unread(checked, HintedText("The database file of the index is damaged; ", _REBUILD)), "rebuild"
     versions = versions_of(database)
     if why := store.why_untrusted(database, versions):
-        return _unsound(checked, _untrusted(why)), "refresh"
-    counts = tuple(
+        return _unread(checked, _untrusted(why)), "refresh"
+    files, blobs, chunks, orphans = (
         int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - constants
         for table in ("tree", "blob", "chunk", f"({_UNUSED_BLOBS})")
     )
@@ -252,13 +235,22 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
         more = f" and {len(gone) - _MAX_NAMES} more" if len(gone) > _MAX_NAMES else ""
         names = ", ".join(gone[:_MAX_NAMES]) + more
         notes.append(HintedText(f"Branches or directories are gone: {names}; ", _PRUNE, " removes their content."))
-    if counts[3]:
-        notes.append(HintedText(f"File contents that are no longer used: {counts[3]}; ", _PRUNE, " removes them."))
-    files, blobs, chunks, orphans = counts
+    if orphans:
+        notes.append(HintedText(f"File contents that are no longer used: {orphans}; ", _PRUNE, " removes them."))
     problems = (*unsearchable, *wrong_size)
-    result = _result(checked, (files, blobs, chunks, indexed, orphans), (*problems, *notes), ok=not problems)
-    about = {"chunker": versions.get("chunker", ""), "views": views, "models": _models(database)}
-    result = result.model_copy(update=about)
+    result = CheckResult(
+        ok=not problems,
+        checked=checked,
+        files=files,
+        blobs=blobs,
+        chunks=chunks,
+        indexed=indexed,
+        orphans=orphans,
+        chunker=versions.get("chunker", ""),
+        views=views,
+        models=_models(database),
+        messages=(*problems, *notes),
+    )
     if failure is not None and not isinstance(failure, RebuildError):
         return result, ""
     return result, "prune" if wrong_size else "refresh"

@@ -166,7 +166,7 @@ def refresh(
         except sqlite3.OperationalError as error:
             # A read-only index is still up to date if only the times of files differ.
             read_only = code_of(error) == READONLY and generation is not None and not gone
-            if not (read_only and _have_same_content(database, view, differing, known)):
+            if not (read_only and all(_has_same_content(database, view, path, known.get(path)) for path in differing)):
                 raise
         except RipwrapError:  # perhaps the disk is full, and the log has rows of the transaction
             with suppress(sqlite3.Error):
@@ -293,10 +293,6 @@ def _index_file(
             blob = add_blob(database, postings, path, found.digest, found.text)
             counts.chunks += len(found.text.positions)
     return Row(path, blob, found.note, *found.stamp)
-
-
-def _have_same_content(database: "Connection", view: View, paths: Iterable[str], known: Mapping[str, Row]) -> bool:
-    return all(_has_same_content(database, view, path, known.get(path)) for path in paths)
 
 
 def _has_same_content(database: "Connection", view: View, path: str, row: Row | None) -> bool:

@@ -285,7 +285,7 @@ class HybridSearch:
         name, failed, before = self.embedder.name, failures.with_other_length(), wanted.dimension
         if failed is None or before is None:
             return 0
-        length = failed.error.length
+        length, keys = failed
         if length == before or self.embedder.dimension not in (None, length):
             return 0
         if length in self._dropped_dimensions:
@@ -297,7 +297,7 @@ class HybridSearch:
                 length,
             )
             return 0
-        chunks = [wanted.chunks[digest] for digest in failed.keys]
+        chunks = [wanted.chunks[digest] for digest in keys]
         texts = await in_thread(lambda: self._texts(chunks))
         async with embed_all(self.embedder, texts, dimension=length, counter=self._sent) as batches:
             async for batch in batches:
@@ -416,21 +416,13 @@ class _Done:
             self.progress(self.embedded, self.total)
 
 
-@dataclass(frozen=True, slots=True)
-class _OtherLength:
-    """Texts whose new embeddings differ in length from the stored embeddings."""
-
-    keys: tuple[bytes, ...]
-    error: LengthError
-
-
 class _Failures:
     """Texts that could not be embedded, by reason."""
 
     def __init__(self) -> None:
         self.count = 0
         self.rejected: set[bytes] = set()
-        self._others: list[_OtherLength] = []
+        self._by_length: dict[int, tuple[bytes, ...]] = {}
         self._by_reason: dict[EmbedReason, tuple[int, str]] = {}
 
     def add(self, failed: Sequence[Failed[bytes]]) -> None:
@@ -439,15 +431,14 @@ class _Failures:
             if one.error.reason == "rejected":
                 self.rejected.update(one.keys)
             if isinstance(one.error, LengthError):
-                self._others.append(_OtherLength(one.keys, one.error))
+                self._by_length.setdefault(one.error.length, one.keys)
 
-    def with_other_length(self) -> _OtherLength | None:
-        """Return the first group of texts whose new vectors have another length than the stored vectors.
+    def with_other_length(self) -> tuple[int, tuple[bytes, ...]] | None:
+        """Return the new length of vectors, and the first group of texts whose vectors have it.
 
-        Return `None` if there is no such group, or if the new vectors of several groups differ in length.
+        Return `None` if no vector has another length than the stored vectors, or if the new vectors differ in length.
         """
-        lengths = {one.error.length for one in self._others}
-        return self._others[0] if len(lengths) == 1 else None
+        return next(iter(self._by_length.items())) if len(self._by_length) == 1 else None
 
     def results(self, stopped: EmbeddingError | None, untried: int) -> tuple[EmbeddingFailure, ...]:
         """Return all failures, by reason; if `stopped` is an error, the `untried` texts count as failed with it."""

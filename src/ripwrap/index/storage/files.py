@@ -123,14 +123,10 @@ class IndexFiles:
                 raise foreign_file_error(self.folder / name)
 
     def _vector_files(self) -> list[str]:
-        with suppress(OSError):  # no such directory
-            return [name for name in os.listdir(self.folder) if _VECTORS.fullmatch(name)]
-        return []
+        return [file.name for file in files_in(self.folder) if _VECTORS.fullmatch(file.name)]
 
     def _postings(self) -> list[Path]:
-        with suppress(OSError):  # no such directory
-            return [self.folder / name for name in os.listdir(self.folder) if POSTINGS_NAME.fullmatch(name)]
-        return []
+        return [self.folder / one.name for one in files_in(self.folder) if POSTINGS_NAME.fullmatch(one.name)]
 
     def make_folder(self) -> None:
         """Make the directory of the index, if it is missing.
