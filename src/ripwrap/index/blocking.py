@@ -234,7 +234,8 @@ class Index(BaseIndex):
         from ripwrap.index.watch import watch_blocking
 
         seconds = check_timeout(timeout)
-        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, self._watched)
+        watched = self._journal.watched
+        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, watched)
 
     def status(self, *, timeout: float | None = None) -> IndexStatus:
         """Return the state of the index after the last finished refresh, such as the number of files and chunks."""

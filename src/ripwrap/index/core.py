@@ -218,7 +218,7 @@ class Index(BaseIndex):
         """
         from ripwrap.index.watch import watch_folder  # late: few programs watch
 
-        return watch_folder(self._root, self._store.folder, self.refresh, self._watched)
+        return watch_folder(self._root, self._store.folder, self.refresh, self._journal.watched)
 
     async def status(self) -> IndexStatus:
         """Return the state of the index after the last finished refresh, such as the number of files and chunks."""

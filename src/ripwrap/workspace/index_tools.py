@@ -21,12 +21,13 @@ from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import as_utf8, plural
 from ripwrap.errors import Hint, HintedText, spell
-from ripwrap.index.base import BaseIndex, check_weight, weight_without_embedder_error
+from ripwrap.index.base import BaseIndex
 from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits, describe, limits_of
 from ripwrap.index.maintenance import Remedy, check_index, prune_views
 from ripwrap.index.models import CheckResult, IndexStatus, RefreshResult
 from ripwrap.index.models import Progress as Done
 from ripwrap.index.search import IndexResults
+from ripwrap.index.settings import check_weight, weight_without_embedder_error
 from ripwrap.index.storage.database import DamageError
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.options import StrPath
@@ -75,10 +76,10 @@ class _RootIndex(BaseIndex):
         self._allowed = found.allowed
         denied = found.denied
         if denied is not None:
-            self._is_excluded = lambda path: not denied.allows(path)
+            self._journal.is_excluded = lambda path: not denied.allows(path)
         self.is_guarded = "max_depth" in found.options
         if not self.is_guarded:
-            self._watches = 1  # so that the root is watched until the index is closed
+            self._journal.watches = 1  # so that the root is watched until the index is closed
         self._unsound = False
 
     async def find(
