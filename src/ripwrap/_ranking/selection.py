@@ -127,14 +127,7 @@ def _with_best_paths(
     """Return files in the order in which they are chosen: some of the best, then the best by content and path together.
 
     The files whose content has the most words come first. The score of the others is a part of what
-    `rank_candidates()` adds up.
-
-    Args:
-        query: Query.
-        order: Paths, the best first.
-        files: Map from each path to the number of matches of each stem in the file.
-        scores: Score of each file by its content.
-        worths: Weight of each word of the query.
+    `rank_candidates()` adds up. `order` has the paths with the best scores first.
     """
     number, compared = int(MAX_FILES_READ * _BY_CONTENT), _COMPARED * MAX_FILES_READ
     first, rest = order[:number], order[number:compared]

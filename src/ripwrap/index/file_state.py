@@ -243,15 +243,7 @@ class IndexedFile:
     """
 
     def __init__(self, root: str, path: str, stamp: Stamp, digest: bytes, *, follow: bool) -> None:
-        """Set the path, and the state that was indexed; nothing is read yet.
-
-        Args:
-            root: Directory of the path.
-            path: Path, relative to the root.
-            stamp: Stamp that is stored in the index.
-            digest: Digest of the content; see `FileContent`.
-            follow: Follow links.
-        """
+        """Set the path, and the stamp and digest that the index stores; nothing is read yet."""
         self.path = path
         self.digest = digest
         self.changed: bool = False

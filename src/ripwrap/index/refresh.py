@@ -190,13 +190,8 @@ def _find_differences(
 ) -> tuple[list[str], set[str]]:
     """Compare files with their rows in the index; return the paths to read, and the paths that are gone.
 
-    Args:
-        view: The view.
-        known: Rows of the view, by path.
-        stamps: Sizes and times of the listed files, by path.
-        counts: Counts of the refresh.
-        outdated: True if rows may be newer than the list of files. A file that is not in the list then counts as gone
-            only if it does not exist. If the file is ignored now, the next refresh removes its row.
+    If `outdated` is true, rows may be newer than the list of files. A file that is not in the list then counts as gone
+    only if it does not exist. If the file is ignored now, the next refresh removes its row.
     """
     differing: list[str] = []
     follow = view.follows
@@ -325,13 +320,7 @@ def _write_row(
 
 
 def _make_result(files: int, notes: Sequence[tuple[str, str]], counts: _Counts) -> RefreshResult:
-    """Return the result of a refresh, and log the unreadable files.
-
-    Args:
-        files: Number of files in the view.
-        notes: Path and note of each file that is `'binary'`, `'unreadable'` or `'cut'`; see `Row`.
-        counts: Counts of the refresh.
-    """
+    """Return the result of a refresh, given the number of its files and those with a note; log the unreadable files."""
     for path, why in sorted(counts.unreadable.items()):
         _LOGGER.warning("could not read %s: %s", shown(path), why)
     binary = [path for path, note in notes if note == "binary"]

@@ -55,12 +55,7 @@ class Lines:
     """Lines of a file, with their offsets."""
 
     def __init__(self, text: str, lines: Sequence[str]) -> None:
-        r"""Compute the offsets.
-
-        Args:
-            text: Text of the file.
-            lines: Its lines, without "\n" at their ends.
-        """
+        r"""Compute the offsets of the lines of a text, given without "\n" at their ends."""
         self.text = text
         self.lines = lines
         self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))

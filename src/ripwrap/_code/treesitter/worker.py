@@ -31,12 +31,7 @@ class SyntaxChunker:
     """
 
     def __init__(self, *, seconds: float = FILE_TIMEOUT, idle: float = IDLE_TIMEOUT) -> None:
-        """Set the limits; the process is started for the first file.
-
-        Args:
-            seconds: Time limit for a file.
-            idle: Seconds without a file after which the process is ended.
-        """
+        """Set the limits for a file, and for the time without one; the process is started for the first file."""
         self._worker = WorkerProcess(_WORKER_CODE.format(idle=idle), seconds, idle)
         weakref.finalize(self, self._worker.kill)  # called when the interpreter ends, too
 

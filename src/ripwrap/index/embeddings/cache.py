@@ -47,12 +47,7 @@ class VectorCache:
     """
 
     def __init__(self, model: str, folder: Path) -> None:
-        """Start with an empty cache.
-
-        Args:
-            model: Name of the embedding model.
-            folder: Directory for the file of the search graph.
-        """
+        """Start with an empty cache; `folder` is the directory for the file of the search graph."""
         self._model, self._folder = model, folder
         self._warned_slow = False
         self._state: _State | None = None

@@ -94,12 +94,6 @@ class HybridSearch:
     def __init__(self, store: Store, view: Callable[[], View], embedder: Embedder, weight: float | None) -> None:
         """Configure the embeddings; nothing is embedded or loaded yet.
 
-        Args:
-            store: The index.
-            view: Function that returns the current view.
-            embedder: The embedder.
-            weight: Weight of vectors in the score, from 0 to 1; `None` is the default weight.
-
         Raises:
             EmbeddingError: numpy is missing.
         """

@@ -106,13 +106,7 @@ class EngineFolder:
     """
 
     def __init__(self, path: Path, schema: "Callable[[], Schema]", analyzers: "dict[str, TextAnalyzer]") -> None:
-        """Set the path and schema; nothing is opened yet.
-
-        Args:
-            path: Path of the directory.
-            schema: Function that returns the schema of the directory.
-            analyzers: Analyzers of the text fields, by name.
-        """
+        """Set the path, the schema, and the analyzers of the text fields by name; nothing is opened yet."""
         self.path = path
         self._schema = schema()
         self._analyzers = analyzers

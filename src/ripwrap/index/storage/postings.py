@@ -110,11 +110,7 @@ class Postings:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Set the directory; nothing is opened yet.
-
-        Args:
-            folder: Directory of the index.
-        """
+        """Set the directory of the index; nothing is opened yet."""
         self.min_waste: int = MIN_WASTE
         self._folder = folder
         self._opened: EngineFolder | None = None
@@ -256,13 +252,7 @@ class PostingsWriter:
     """Writer of documents of full-text search. It is opened when it is first used."""
 
     def __init__(self, engine: EngineFolder, database: "Connection", files: int) -> None:
-        """Prepare the deletion of documents that killed processes have left; write nothing yet.
-
-        Args:
-            engine: The directory.
-            database: The index, in a transaction that writes.
-            files: Number of files to index.
-        """
+        """Prepare to index a number of files, and to delete what killed processes have left; write nothing yet."""
         self._engine = engine
         self._database = database
         self._files = files
@@ -375,13 +365,7 @@ class PostingsReader:
     """
 
     def __init__(self, path: Path, searcher: "Searcher", database: "Connection") -> None:
-        """Count the documents, and find out if some of them belong to no content in the database.
-
-        Args:
-            path: Path of the directory.
-            searcher: Searcher of tantivy.
-            database: The index, in a transaction.
-        """
+        """Count the documents, and find out if some of them belong to no content in the database."""
         self._path = path
         self._searcher = searcher
         with engine_errors(path, writing=False):
