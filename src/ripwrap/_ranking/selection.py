@@ -138,13 +138,7 @@ def _with_best_paths(
 
 
 def files_worths(query: WordQuery, having: Mapping[str, int], total: int) -> dict[str, float]:
-    """Return the weight of each word of a query, from the numbers of files that have the stems.
-
-    Args:
-        query: Query.
-        having: Number of files that have each stem.
-        total: Number of files that have at least one of the stems.
-    """
+    """Return the weight of each word of a query, from the numbers of files that have the stems; see `word_worths()`."""
     return word_worths(query.words, {word: having.get(rough_stem(word), 0) for word in query.words}, total)
 
 

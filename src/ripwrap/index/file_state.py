@@ -102,12 +102,7 @@ class Stamps:
 def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamps, dict[str, str]]:
     """Return the stamps (sizes and times) of files, and a map from each unreadable path to the reason.
 
-    Paths that do not exist, or that are not regular files, are skipped.
-
-    Args:
-        root: Directory of the paths.
-        paths: Paths, relative to the root.
-        follow: Follow links. If false, links are left out.
+    Paths that do not exist, or that are not regular files, are skipped; so are links, unless they are followed.
     """
     prefix, get_state = os.path.join(root, ""), os.stat if follow else os.lstat
     ordered = sorted(paths)
@@ -184,11 +179,6 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
 
     Of a file whose first 8 KiB are binary, only these are read. Of a file of more than `MAX_WHOLE_BYTES`, only the
     beginning is read.
-
-    Args:
-        root: Directory of the path.
-        path: Path, relative to the root.
-        follow: Follow links.
 
     Raises:
         OSError: The file cannot be read; `FileNotFoundError` if it is gone.

@@ -171,10 +171,6 @@ def check_index(store: Store, view: View) -> tuple[CheckResult, Remedy]:
     """Check an index; return the result, and the method that fixes the index, such as `"rebuild"`. Change nothing.
 
     The method is `"refresh"` if nothing is wrong.
-
-    Args:
-        store: The index.
-        view: The current view.
     """
     try:
         found = store.read_only(lambda database: _check_database(database, store, view))

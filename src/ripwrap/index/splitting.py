@@ -106,14 +106,7 @@ class SplitRequest(NamedTuple):
 
 
 def split_file(root: str, request: SplitRequest, *, follow: bool, chunker: Chunker) -> SplitFile:
-    """Read a file, and split it into chunks unless the index already has its content.
-
-    Args:
-        root: Directory of the path.
-        request: The file.
-        follow: Follow links.
-        chunker: Object that splits the text into chunks.
-    """
+    """Read a file, and split it into chunks unless the index already has its content."""
     path, known = request
     try:
         found = read_file(root, path, follow=follow)

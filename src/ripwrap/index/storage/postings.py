@@ -174,10 +174,6 @@ class Postings:
     def writing(self, database: "Connection", files: int) -> "Generator[PostingsWriter]":
         """Yield a writer of documents; commit the documents at the end of the block, and discard them after an error.
 
-        Args:
-            database: The index, in a transaction that writes.
-            files: Number of files to index.
-
         Raises:
             RebuildError: The directory is missing or damaged.
             RipwrapError: The disk is full, or the directory cannot be written.

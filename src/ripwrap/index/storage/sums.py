@@ -176,10 +176,6 @@ class RowChecks:
     def check_chunks(self, database: "Connection", chunks: Collection[int]) -> None:
         """Compare the checksums of the contents to which chunks belong.
 
-        Args:
-            database: The index, in a transaction.
-            chunks: Ids of chunks that full-text search has found.
-
         Raises:
             DamageError: A chunk is missing, or the rows of its content are damaged.
         """
