@@ -83,6 +83,15 @@ def test_best_passage_is_the_definition(text: str, query: str, passage: str) -> 
     assert shown(query, text)[0] == passage
 
 
+@pytest.mark.parametrize("word", ["FTS5", "BM25", "PCRE2", "APIs", "getURLs", "HTTPServer2", "sha256", "naïveFTS5"])
+def test_definition_has_a_word_in_the_form_in_which_a_query_has_it(word: str) -> None:
+    """`FTS5` was counted as `fts` and `5`, but searched as `fts5`."""
+    text = f"def send():\n    return 1\n\n\ndef load():\n    return {word}\n"
+    query = parse_query(f"how are rows of {word} read")
+    (best,) = best_passages(query, dict.fromkeys(query.words, 1.0), text)
+    assert text[best.chunk.start :].startswith("def load")
+
+
 def test_decorators_and_comments_belong_to_the_definition_below_them() -> None:
     assert shown("invoice of a customer", PYTHON)[0].startswith(
         "    # The invoice of a customer.\n    @cached\n    def send"

@@ -19,7 +19,7 @@ from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks, without
 from ripwrap._ranking.definitions import definition_lines, definition_starts
 from ripwrap._ranking.paths import name_share
 from ripwrap._ranking.scoring import LEAST_WORTH, ChunkCandidate, RankedCandidate, TextContent
-from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, identifier_parts, rough_stem
+from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, count_stems, rough_stem
 
 MAX_TEXT_CHARS = 200_000
 """Maximum number of characters of a file that is split into passages."""
@@ -37,8 +37,6 @@ _LEAD = re.compile(r"[ \t]*(?:@|//|/?\*|#)")
 _MAX_LEAD_LINES = 8
 _MAX_DEFINITIONS = 5_000
 """Maximum number of lines with definitions of a file that is split into passages; such a file is no code to read."""
-_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
-_WORD = re.compile(r"\w+")
 
 
 class Passage(NamedTuple):
@@ -272,7 +270,7 @@ def _units(text: str) -> tuple[_Unit, ...]:
             Passage(
                 _moved(chunk, offsets[first], first),
                 () if number else begins[first][1],
-                _stems(piece[chunk.start : chunk.end]),
+                count_stems(piece[chunk.start : chunk.end]),
             )
             for number, chunk in enumerate(without_blank_lines(piece, window_chunks(piece)))
         ]
@@ -291,21 +289,3 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
 
 def _moved(chunk: Chunk, offset: int, lines: int) -> Chunk:
     return Chunk(chunk.start + offset, chunk.end + offset, chunk.start_line + lines, chunk.end_line + lines)
-
-
-def _stems(text: str) -> Counter[str]:
-    """Count the stems of the words and parts of identifiers in a text."""
-    if text.isascii():
-        words = Counter(_PART.findall(text))
-    else:
-        words = Counter(part for word in _WORD.findall(text) for part in identifier_parts(word))
-    stems = Counter[str]()
-    for word, number in words.items():
-        if len(word) <= MAX_WORD_CHARS:
-            stems[_stem(word)] += number
-    return stems
-
-
-@lru_cache(maxsize=65536)
-def _stem(word: str) -> str:
-    return rough_stem(word.lower())
