@@ -52,6 +52,7 @@ from ripwrap.index.settings import (
 from ripwrap.index.splitting import TOKENIZER
 from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import NAME, own_files
+from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
@@ -73,8 +74,6 @@ from ripwrap.places.holes import refuse_places
 from ripwrap.results import GrepResult
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from ripwrap.index.inotify import JournalPosition
 
 DEFAULT_LIMIT = 10
@@ -574,7 +573,7 @@ class BaseIndex:
         view = self._current_view()
         evidence = self._evidence(query)
 
-        def find(database: "Connection") -> IndexResults | None:
+        def find(database: Connection) -> IndexResults | None:
             with self._store.postings.reading(database) as postings:
                 number = number_of(database, view)
                 if number is None:

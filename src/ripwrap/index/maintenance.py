@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ripwrap._text import as_utf8, shown
 from ripwrap.errors import Hint, HintedText
@@ -21,15 +21,12 @@ from ripwrap.index.storage.database import (
     write_transaction,
 )
 from ripwrap.index.storage.engine import RebuildError
-from ripwrap.index.storage.packages import sqlite3
+from ripwrap.index.storage.packages import Connection, sqlite3
 from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.sums import check_count
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused, sent_to
 from ripwrap.index.trigrams import Trigrams
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 MIN_FREE_BYTES = 1_000_000  # the file is compacted if this many bytes, and at least a quarter of the file, are free
 _MAX_NAMES = 10  # maximum number of views that a message names
@@ -50,7 +47,7 @@ def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> Index
         return none.model_copy(update={"outdated": True, "messages": (_damaged(error),)})
 
 
-def _status(database: "Connection", store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
+def _status(database: Connection, store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
     versions = versions_of(database)
     none = _empty_status(store, view, embedder)
     if why := store.why_untrusted(database, versions):
@@ -94,7 +91,7 @@ def _status(database: "Connection", store: Store, view: View, embedder: Embedder
     return none.model_copy(update=about)
 
 
-def _views(database: "Connection", current: View) -> tuple[IndexView, ...]:
+def _views(database: Connection, current: View) -> tuple[IndexView, ...]:
     rows = database.execute(
         "SELECT root, options, name, changed, (SELECT count(*) FROM tree WHERE view = view.id),"
         " (SELECT count(chunk.id) FROM tree JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = view.id)"
@@ -115,7 +112,7 @@ def _views(database: "Connection", current: View) -> tuple[IndexView, ...]:
     )
 
 
-def _models(database: "Connection") -> tuple[IndexedModel, ...]:
+def _models(database: Connection) -> tuple[IndexedModel, ...]:
     rows = database.execute(
         "SELECT name, dimension, (SELECT count(*) FROM vec WHERE vec.model = model.name) FROM model ORDER BY name"
     )
@@ -210,7 +207,7 @@ def _unread(checked: str, message: str, *, ok: bool = False) -> CheckResult:
     return CheckResult(ok=ok, checked=checked, files=0, blobs=0, chunks=0, indexed=0, orphans=0, messages=(message,))
 
 
-def _check_database(database: "Connection", store: Store, view: View) -> tuple[CheckResult, Remedy]:
+def _check_database(database: Connection, store: Store, view: View) -> tuple[CheckResult, Remedy]:
     checked = "\n".join(row for (row,) in database.execute("PRAGMA integrity_check(5)"))
     if checked != "ok":
         return _unread(checked, HintedText("The database file of the index is damaged; ", _REBUILD)), "rebuild"
@@ -287,7 +284,7 @@ def prune_views(store: Store) -> tuple[str, ...]:
         Names of the branches whose views (the files of a branch) were removed.
     """
 
-    def prune_if_any(database: "Connection") -> tuple[str, ...]:
+    def prune_if_any(database: Connection) -> tuple[str, ...]:
         unused = database.execute(f"{_UNUSED_BLOBS} LIMIT 1").fetchone()
         if store.is_read_only or not (unused or _gone_views(database)):
             return ()
@@ -296,7 +293,7 @@ def prune_views(store: Store) -> tuple[str, ...]:
     return store.run_if_current(prune_if_any) or ()
 
 
-def _gone_views(database: "Connection") -> list[tuple[int, str]]:
+def _gone_views(database: Connection) -> list[tuple[int, str]]:
     """Return the id and name of each view whose branch or directory is gone."""
     return [
         (row, as_utf8(decode_text(name)))
@@ -305,7 +302,7 @@ def _gone_views(database: "Connection") -> list[tuple[int, str]]:
     ]
 
 
-def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResult:
+def _prune(database: Connection, store: Store, *, vectors: bool) -> PruneResult:
     before = store.files.size()
     with write_transaction(database):
         gone = _gone_views(database)
@@ -333,7 +330,7 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
     )
 
 
-def _prune_vectors(database: "Connection") -> int:
+def _prune_vectors(database: Connection) -> int:
     """Remove the embeddings of texts that no chunk has, and embeddings of a wrong size; return their number."""
     removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
     removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
@@ -343,7 +340,7 @@ def _prune_vectors(database: "Connection") -> int:
     return removed
 
 
-def _compact(database: "Connection") -> None:
+def _compact(database: Connection) -> None:
     """Make the database file smaller if much of it is unused, unless another process is reading the file."""
     free, pages, page = (
         int(database.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")

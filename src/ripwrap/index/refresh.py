@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING
 
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._text import shown
@@ -31,7 +30,7 @@ from ripwrap.index.storage.database import (
     encode_text,
     write_transaction,
 )
-from ripwrap.index.storage.packages import sqlite3
+from ripwrap.index.storage.packages import Connection, sqlite3
 from ripwrap.index.storage.postings import Postings, PostingsReader, PostingsWriter
 from ripwrap.index.storage.sums import RowChecks
 from ripwrap.index.storage.tables import (
@@ -51,9 +50,6 @@ from ripwrap.index.storage.tables import (
     stamps_digest_of,
 )
 from ripwrap.index.workers import SizedRequest, Splitter
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -98,7 +94,7 @@ class _Counts:
 
 
 def refresh(
-    database: "Connection",
+    database: Connection,
     postings: Postings,
     checks: RowChecks,
     view: View,
@@ -177,7 +173,7 @@ def refresh(
     return _make_result(len(known), notes, counts), generation
 
 
-def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
+def _tidy(database: Connection, postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
     """Empty the write-ahead log if it is long; delete documents of full-text search whose content was removed."""
     if counts.chunks > _CHUNKS_PER_CHECKPOINT:
         checkpoint(database)
@@ -214,7 +210,7 @@ def _find_differences(
 
 
 def _write_differences(
-    database: "Connection",
+    database: Connection,
     postings: PostingsWriter,
     view: View,
     splitter: Splitter,
@@ -270,7 +266,7 @@ def _write_differences(
 
 
 def _index_file(
-    database: "Connection", postings: PostingsWriter, path: str, found: SplitFile, counts: _Counts
+    database: Connection, postings: PostingsWriter, path: str, found: SplitFile, counts: _Counts
 ) -> Row | None:
     """Add the content of a file to the index, if it is new content.
 
@@ -290,7 +286,7 @@ def _index_file(
     return Row(path, blob, found.note, *found.stamp)
 
 
-def _has_same_content(database: "Connection", view: View, path: str, row: Row | None) -> bool:
+def _has_same_content(database: Connection, view: View, path: str, row: Row | None) -> bool:
     """Return True if the index has the current content of a file; the times of the file are ignored."""
     check()
     try:
@@ -303,9 +299,7 @@ def _has_same_content(database: "Connection", view: View, path: str, row: Row | 
     return row is not None and (row.blob, row.note) == (find_blob(database, path, found.digest), note)
 
 
-def _write_row(
-    database: "Connection", number: int, path: str, old: Row | None, row: Row | None, counts: _Counts
-) -> None:
+def _write_row(database: Connection, number: int, path: str, old: Row | None, row: Row | None, counts: _Counts) -> None:
     """Write the row of a file, or delete it if `row` is `None`; note the content that the file no longer has."""
     if row is None:
         database.execute("DELETE FROM tree WHERE view = ? AND path = ?", (number, encode_text(path)))

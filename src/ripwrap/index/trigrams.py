@@ -40,14 +40,12 @@ from ripwrap.index.storage.database import (
     write_transaction,
 )
 from ripwrap.index.storage.engine import EngineFolder, EngineState, RebuildError, engine_errors, reading_state
-from ripwrap.index.storage.packages import tantivy
+from ripwrap.index.storage.packages import Connection, tantivy
 from ripwrap.index.storage.postings import change_count, is_folder
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, number_of
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from tantivy import Document, IndexWriter, Query, Schema, Searcher, TextAnalyzer
 
 _LOGGER = logging.getLogger("ripwrap")
@@ -142,7 +140,7 @@ class Trigrams:
         """Index the trigrams of new and changed files of a view. This method raises the errors of `find()`."""
         self.find(view, _ANYTHING)
 
-    def prune(self, database: "Connection") -> None:
+    def prune(self, database: Connection) -> None:
         """Delete the trigrams of file contents that the index no longer has."""
         try:
             self._delete_unused(database)
@@ -153,7 +151,7 @@ class Trigrams:
         """Close the files."""
         self._opened = None
 
-    def _find(self, database: "Connection", view: View, required: Required | None) -> FoundFiles | None:
+    def _find(self, database: Connection, view: View, required: Required | None) -> FoundFiles | None:
         if required is None:
             with read_transaction(database):
                 self._store.checks.check_view(database, number_of(database, view))
@@ -172,7 +170,7 @@ class Trigrams:
         folder = shown(str(self._store.folder))
         raise RipwrapError(f"the index of trigrams in {folder} was damaged {_ATTEMPTS} times in a row; check the disk")
 
-    def _update(self, database: "Connection", view: View) -> None:
+    def _update(self, database: Connection, view: View) -> None:
         """Index the trigrams of the files of a view that have none yet, at most `_FILES_PER_TRANSACTION` at a time."""
         number, last = number_of(database, view), 0
         while database.execute(_SELECT_MISSING, (number, last, 1)).fetchone():
@@ -184,7 +182,7 @@ class Trigrams:
                 last = rows[-1][0] if rows else last
             self._store.postings.remove_others(database)
 
-    def _write(self, database: "Connection", texts: Iterable[tuple[int, bytes]], files: int) -> None:
+    def _write(self, database: Connection, texts: Iterable[tuple[int, bytes]], files: int) -> None:
         """Write one document of trigrams for each content, and set the column `trigrams`.
 
         A write transaction must be open.
@@ -207,7 +205,7 @@ class Trigrams:
         database.executemany("UPDATE blob SET trigrams = ? * id WHERE id = ?", marks)
         change_count(database, sum(value == _INDEXED for value, _ in marks), "trigrams")
 
-    def _engine_to_write(self, database: "Connection") -> EngineFolder:
+    def _engine_to_write(self, database: Connection) -> EngineFolder:
         """Return tantivy's directory of trigrams, or a new one if it is missing or has too many unused documents."""
         state = _state_of(database)
         if state is not None:
@@ -222,7 +220,7 @@ class Trigrams:
         return engine
 
     @contextmanager
-    def _reading(self, database: "Connection") -> "Generator[Searcher | None]":
+    def _reading(self, database: Connection) -> "Generator[Searcher | None]":
         """Hold a read transaction, and yield a searcher with the documents of the contents that are marked as indexed.
 
         If the database names no directory of trigrams, yield `None`. A content is marked after its document is added.
@@ -240,7 +238,7 @@ class Trigrams:
                 raise RebuildError("the trigrams of some files are missing")
             yield searcher
 
-    def _delete_unused(self, database: "Connection") -> None:
+    def _delete_unused(self, database: Connection) -> None:
         if _state_of(database) is None:
             return
         with write_transaction(database):
@@ -257,7 +255,7 @@ class Trigrams:
                     writer.delete_documents_by_term("blob", blob)
             change_count(database, engine.searcher().num_docs - state.documents, "trigrams")
 
-    def _reset(self, database: "Connection", why: str) -> None:
+    def _reset(self, database: Connection, why: str) -> None:
         """Delete all trigrams, so that they are indexed again, unless another process has already deleted them."""
         damaged = None if self._opened is None else self._opened.path.name
         with write_transaction(database):
@@ -277,7 +275,7 @@ class Trigrams:
         return self._opened
 
 
-def _state_of(database: "Connection") -> EngineState | None:
+def _state_of(database: Connection) -> EngineState | None:
     row = database.execute("SELECT folder, state, documents FROM trigrams").fetchone()
     if row is None:
         lost = database.execute("SELECT 1 FROM blob WHERE trigrams > 0 LIMIT 1").fetchone() is not None
@@ -288,23 +286,23 @@ def _state_of(database: "Connection") -> EngineState | None:
     return None if row is None else EngineState(*row)
 
 
-def _forget(database: "Connection") -> None:
+def _forget(database: Connection) -> None:
     """Mark all contents as not read yet, and remove the name of the trigrams' directory from the database."""
     database.execute("UPDATE blob SET trigrams = NULL WHERE trigrams IS NOT NULL")
     database.execute("DELETE FROM trigrams")
 
 
-def _all_files(database: "Connection", view: View) -> FoundFiles | None:
+def _all_files(database: Connection, view: View) -> FoundFiles | None:
     number = number_of(database, view)
     return None if number is None else FoundFiles(_count_files(database, number), None, ())
 
 
-def _count_files(database: "Connection", number: int) -> int:
+def _count_files(database: Connection, number: int) -> int:
     return int(database.execute("SELECT count(*) FROM tree WHERE view = ?", (number,)).fetchone()[0])
 
 
 def _found_files(
-    database: "Connection", view: View, searcher: "Searcher | None", required: Required
+    database: Connection, view: View, searcher: "Searcher | None", required: Required
 ) -> FoundFiles | None:
     number = number_of(database, view)
     if number is None:

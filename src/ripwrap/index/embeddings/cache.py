@@ -16,11 +16,10 @@ from ripwrap.index.embeddings.storage import IndexedContent, contents_of, path_k
 from ripwrap.index.models import Pool
 from ripwrap.index.storage.database import check, select_in
 from ripwrap.index.storage.files import vectors_file
+from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.tables import model_of
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from ripwrap.index.embeddings.vectors import Approximate, Matrix, Rows
 
 _LOGGER = logging.getLogger("ripwrap")
@@ -57,7 +56,7 @@ class VectorCache:
         self._rows: Rows | None = None
         self._graph: _Graph | None = None
 
-    def pool(self, database: "Connection", number: int, wanted: "Matrix") -> Pool | None:
+    def pool(self, database: Connection, number: int, wanted: "Matrix") -> Pool | None:
         """Return the chunks of one view (the files of a branch) that are most similar to a query, the best first.
 
         Return `None` if the view has no vectors, or if the stored vectors have another length than `wanted`.
@@ -93,7 +92,7 @@ class VectorCache:
         self._contents, self._chunk_keys, self._missing = {}, {}, set()
         self._state = self._rows = self._graph = None
 
-    def _follow(self, database: "Connection", number: int, dimension: int) -> None:
+    def _follow(self, database: Connection, number: int, dimension: int) -> None:
         from ripwrap.index.embeddings.vectors import Rows  # late: numpy
 
         if self._rows is None or self._rows.dimension != dimension:

@@ -28,12 +28,11 @@ from ripwrap.index.embeddings.storage import Complete, drop_model, drop_one, fin
 from ripwrap.index.models import EmbedderInfo, EmbeddingFailure, VectorSearch
 from ripwrap.index.storage.database import read_transaction, write_transaction
 from ripwrap.index.storage.files import vectors_file
+from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, add_sent, generation_of, model_of, number_of
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from ripwrap.index.embeddings.vectors import Matrix
 
 MAX_TEXTS_PER_SEARCH = 128
@@ -325,7 +324,7 @@ class HybridSearch:
             return None
         return self._failed[1]
 
-    def _select_missing(self, database: "Connection") -> _Missing:
+    def _select_missing(self, database: Connection) -> _Missing:
         """Select the texts that have no embedding; first delete all vectors if the embedder declares another length."""
         view, name, declared = self._view(), self.embedder.name, self._declared
         model = model_of(database, name)
@@ -358,7 +357,7 @@ class HybridSearch:
         self._missing -= len(batch.keys)
         done.add(len(batch.keys))
 
-    def _write(self, batch: Embedded[bytes], database: "Connection") -> None:
+    def _write(self, batch: Embedded[bytes], database: Connection) -> None:
         before, now = store_batch(database, self.embedder.name, batch)
         if before.generation == self._complete.generation:
             self._complete.generation = now.generation
@@ -372,7 +371,7 @@ class HybridSearch:
         if not any(sent) or describe(self.embedder).is_in_process:
             return
 
-        def add(database: "Connection") -> None:
+        def add(database: Connection) -> None:
             with write_transaction(database, patience=0):
                 add_sent(database, self.embedder.name, sent)
 

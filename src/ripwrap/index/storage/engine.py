@@ -26,11 +26,9 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias, TypeVar
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import check, read_transaction
-from ripwrap.index.storage.packages import tantivy
+from ripwrap.index.storage.packages import Connection, tantivy
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from tantivy import Index, IndexWriter, Schema, Searcher, TextAnalyzer
 
 _META = "meta.json"
@@ -256,7 +254,7 @@ class EngineFolder:
 
 @contextmanager
 def reading_state(
-    database: "Connection", state_of: "Callable[[Connection], S]", open_searcher: Callable[[S], R]
+    database: Connection, state_of: Callable[[Connection], S], open_searcher: Callable[[S], R]
 ) -> Generator[tuple[S, R]]:
     """Hold a transaction that reads, and yield the state that it sees, with a searcher for this state.
 

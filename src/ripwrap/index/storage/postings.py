@@ -51,11 +51,9 @@ from ripwrap.index.storage.engine import (
     reading_state,
     remove_folder,
 )
-from ripwrap.index.storage.packages import sqlite3, tantivy
+from ripwrap.index.storage.packages import Connection, sqlite3, tantivy
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from tantivy import Document, IndexWriter, Schema, Searcher, TextAnalyzer
     from tantivy import Query as EngineQuery
 
@@ -76,7 +74,7 @@ MIN_WASTE = 5_000
 """Minimum number of deleted documents at which the index is rebuilt, if at least half of all documents are deleted."""
 
 
-def state_of(database: "Connection") -> EngineState:
+def state_of(database: Connection) -> EngineState:
     """Return the state of full-text search.
 
     Raises:
@@ -93,7 +91,7 @@ def is_folder(name: object) -> bool:
     return isinstance(name, str) and POSTINGS_NAME.fullmatch(name) is not None
 
 
-def change_count(database: "Connection", more: int, table: Literal["postings", "trigrams"] = "postings") -> None:
+def change_count(database: Connection, more: int, table: Literal["postings", "trigrams"] = "postings") -> None:
     """Add `more` to the number `documents` in the database.
 
     Also replace the random number `state`, by which other processes notice the change.
@@ -117,7 +115,7 @@ class Postings:
         self._is_damaged = False  # set in another thread, so `check()` does not close the files itself
         self._last: tuple[Searcher, EngineState, PostingsReader] | None = None
 
-    def reset(self, database: "Connection") -> None:
+    def reset(self, database: Connection) -> None:
         """Make a new, empty directory for full-text search, in the transaction that deletes the content of the index.
 
         The old directory stays, because other processes may still read it.
@@ -133,12 +131,12 @@ class Postings:
         """Name of the directory of full-text search that was opened last; `None` if none was opened."""
         return None if self._opened is None else self._opened.path.name
 
-    def is_replaced(self, database: "Connection", name: str | None) -> bool:
+    def is_replaced(self, database: Connection, name: str | None) -> bool:
         """Return True if the database now names a directory of full-text search other than `name`."""
         found = database.execute("SELECT folder FROM postings").fetchone()
         return found is not None and found[0] != name
 
-    def remove_others(self, database: "Connection") -> None:
+    def remove_others(self, database: Connection) -> None:
         """Remove directories of full-text search and of trigrams that are no longer in use.
 
         Rebuilds and killed processes leave such directories. While another process writes, nothing is removed.
@@ -156,7 +154,7 @@ class Postings:
         self._opened = self._last = None
 
     @contextmanager
-    def reading(self, database: "Connection") -> "Generator[PostingsReader]":
+    def reading(self, database: Connection) -> "Generator[PostingsReader]":
         """Hold a transaction that reads, and yield a reader of the documents for the state that the transaction sees.
 
         Raises:
@@ -171,7 +169,7 @@ class Postings:
             yield reader
 
     @contextmanager
-    def writing(self, database: "Connection", files: int) -> "Generator[PostingsWriter]":
+    def writing(self, database: Connection, files: int) -> "Generator[PostingsWriter]":
         """Yield a writer of documents; commit the documents at the end of the block, and discard them after an error.
 
         Raises:
@@ -186,7 +184,7 @@ class Postings:
             writer.abandon()
             raise
 
-    def clean(self, database: "Connection") -> None:
+    def clean(self, database: Connection) -> None:
         """Delete documents whose contents the database does not have.
 
         If another process is writing, nothing is deleted. That process, or a later call, deletes the documents.
@@ -199,7 +197,7 @@ class Postings:
                 with self.writing(database, 0) as writer:
                     writer.delete_left_over()
 
-    def check(self, database: "Connection") -> tuple[int, Exception | None]:
+    def check(self, database: Connection) -> tuple[int, Exception | None]:
         """Read all files of full-text search, and return the number of chunks and `None`.
 
         If a file is damaged or cannot be read, return 0 and the error.
@@ -213,7 +211,7 @@ class Postings:
         except RipwrapError as error:
             return 0, error
 
-    def _reader_of(self, searcher: "Searcher", state: EngineState, database: "Connection") -> "PostingsReader":
+    def _reader_of(self, searcher: "Searcher", state: EngineState, database: Connection) -> "PostingsReader":
         """Return the reader for a state of the database.
 
         The last reader is cached, because a new reader counts all documents, which takes milliseconds.
@@ -231,7 +229,7 @@ class Postings:
 
 
 @contextmanager
-def _transaction_if_free(database: "Connection") -> Generator[bool]:
+def _transaction_if_free(database: Connection) -> Generator[bool]:
     """Hold a write transaction and yield True; yield False if another process writes, or the database is read-only."""
     with ExitStack() as stack:
         try:
@@ -247,7 +245,7 @@ def _transaction_if_free(database: "Connection") -> Generator[bool]:
 class PostingsWriter:
     """Writer of documents of full-text search. It is opened when it is first used."""
 
-    def __init__(self, engine: EngineFolder, database: "Connection", files: int) -> None:
+    def __init__(self, engine: EngineFolder, database: Connection, files: int) -> None:
         """Prepare to index a number of files, and to delete what killed processes have left; write nothing yet."""
         self._engine = engine
         self._database = database
@@ -360,7 +358,7 @@ class PostingsReader:
         is_clean: True if every document belongs to a file content in the database.
     """
 
-    def __init__(self, path: Path, searcher: "Searcher", database: "Connection") -> None:
+    def __init__(self, path: Path, searcher: "Searcher", database: Connection) -> None:
         """Count the documents, and find out if some of them belong to no content in the database."""
         self._path = path
         self._searcher = searcher
@@ -486,7 +484,7 @@ class WordMatches:
         return _count(self._searcher, query if self._left is None else _without(query, self._left))
 
 
-def _left_over(database: "Connection") -> "EngineQuery":
+def _left_over(database: Connection) -> "EngineQuery":
     """Return tantivy's query for leftover documents: their contents were removed from the database, or never added."""
     last = last_id(database, "blob")
     stale = [blob for (blob,) in database.execute("SELECT blob FROM stale")]
