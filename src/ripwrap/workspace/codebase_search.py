@@ -145,7 +145,6 @@ def _fit_to_budget(
                 _code_place(chunk, scope, limit, settings) for chunk, limit in zip(places, lines, strict=True)
             ),
             truncated=bool(left_out),
-            next_offset=None,
             message=f"{found}{way}",
             notes=tuple(notes),
         )

@@ -47,8 +47,6 @@ from ripwrap.workspace.redact import Redaction
 from ripwrap.workspace.scope import ReportProgress, Scope, Settings, scope_of_root
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from ripwrap.index.embeddings.protocol import Vectors
 
 
@@ -122,7 +120,7 @@ class _RootIndex(BaseIndex):
         """
         view = self._current_view()
 
-        def built(database: "Connection") -> bool:
+        def built(database: sqlite3.Connection) -> bool:
             found = database.execute("SELECT 1 FROM view WHERE root = ? AND options = ? LIMIT 1", view.key[:2])
             return found.fetchone() is not None and versions_of(database) == self._store.versions
 
@@ -348,7 +346,7 @@ class Indexes:
 
     def _common(self, message: str) -> dict[str, Any]:
         location = self._settings.sandbox.locate(".")
-        return {"root": as_utf8(location.cwd), "path": ".", "truncated": False, "next_offset": None, "message": message}
+        return {"root": as_utf8(location.cwd), "path": ".", "message": message}
 
 
 def check_index_options(
