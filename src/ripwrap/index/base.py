@@ -336,15 +336,7 @@ class BaseIndex:
         try:
             done = self._store.run(
                 lambda database: refresh(
-                    database,
-                    self._store.postings,
-                    self._store.checks,
-                    view,
-                    paths,
-                    self._splitter,
-                    generation,
-                    progress,
-                    insist=insist,
+                    database, self._store, view, paths, self._splitter, generation, progress, insist=insist
                 )
             )
         except BaseException:  # after a cancellation, the caller may never close this index

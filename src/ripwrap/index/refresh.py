@@ -32,7 +32,7 @@ from ripwrap.index.storage.database import (
 )
 from ripwrap.index.storage.packages import Connection, sqlite3
 from ripwrap.index.storage.postings import Postings, PostingsReader, PostingsWriter
-from ripwrap.index.storage.sums import RowChecks
+from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import (
     Row,
     View,
@@ -95,8 +95,7 @@ class _Counts:
 
 def refresh(
     database: Connection,
-    postings: Postings,
-    checks: RowChecks,
+    store: Store,
     view: View,
     paths: Sequence[str],
     splitter: Splitter,
@@ -109,8 +108,7 @@ def refresh(
 
     Args:
         database: The index.
-        postings: Full-text search of the index.
-        checks: Checksums of rows that were compared.
+        store: Store of the index, with its full-text search and its checksums.
         view: View to update.
         paths: Files of the view, relative to its root.
         splitter: Object that reads files, and splits them into chunks.
@@ -131,14 +129,14 @@ def refresh(
     # transaction (https://sqlite.org/isolation.html): searches see the state before or after the transaction, even if
     # this process is killed.
     found, unreadable_paths = read_stamps(view.root, paths, follow=view.follows)
-    counts = _Counts(unreadable=unreadable_paths)
+    counts, postings = _Counts(unreadable=unreadable_paths), store.postings
     with postings.reading(database) as reader:
         generation, number = generation_of(database, view), number_of(database, view)
         if generation != expected and not insist:
             return None
         unchanged = stamps_digest_of(database, number) == found.digest()
         if unchanged:
-            checks.check_view(database, number)
+            store.checks.check_view(database, number)
         notes = notes_of(database, number) if unchanged else []
         known = {} if unchanged else rows_of(database, number)
     if unchanged:
