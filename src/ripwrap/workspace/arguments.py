@@ -383,7 +383,7 @@ def _names(model: type[ToolArguments]) -> dict[str, str]:
 
 def _error_text(problem: ErrorDetails, names: Mapping[str, str]) -> str:
     name = names.get(str(problem["loc"][0]), str(problem["loc"][0]))
-    given = _quoted(repr(problem["input"]))
+    given = cut_text(repr(problem["input"]), MAX_QUOTED_CHARS)
     match problem["type"]:
         case "missing":
             return f"{name} is missing; it has no default"
@@ -408,10 +408,6 @@ def _error_text(problem: ErrorDetails, names: Mapping[str, str]) -> str:
 def snake_case(name: str) -> str:
     """Return a name such as `filePattern` or `file-pattern` in snake case; leave a flag such as `-i` as it is."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower().replace("-", "_") if name[:1] != "-" else name
-
-
-def _quoted(text: str) -> str:
-    return cut_text(text, MAX_QUOTED_CHARS)
 
 
 _ARGUMENTS = {

@@ -364,14 +364,11 @@ class _Finder:
         """Return a match for the filters of the rule, without a path. Its line is the text around it."""
         start = max(found.start() - MAX_SECRET_CHARS, 0)
         line = found.string[start : found.end() + MAX_SECRET_CHARS]
-        submatch = Submatch.model_construct(match=found[0], start=_size(line[: found.start() - start]), end=0)
+        before = len(raw_bytes(line[: found.start() - start]))
+        submatch = Submatch.model_construct(match=found[0], start=before, end=0)
         captures = Captures.model_construct(groups=found.groups(), named={})
         known: dict[str, Any] = {"path": "", "lines": line, "submatches": (submatch,), "captures": (captures,)}
         return ScanMatch.model_construct(**known, rule=self._rule.id)
-
-
-def _size(text: str) -> int:
-    return len(raw_bytes(text))
 
 
 def _has_any(words: Sequence[bytes], text: bytes) -> bool:

@@ -274,10 +274,6 @@ def _ruby_singleton(node: "Node") -> str | None:
     return f"{node_text(node.child_by_field_name('object'))}.{node_text(node.child_by_field_name('name'))}"
 
 
-def _ruby_opened(node: "Node") -> str | None:
-    return f"<< {node_text(node.child_by_field_name('value'))}"
-
-
 def _first_identifier(node: "Node") -> str | None:
     return node_text(next((child for child in node.named_children if child.type == "identifier"), None))
 
@@ -370,7 +366,7 @@ _GRAMMARS: dict[str, Grammar] = {
         {
             **_for_types("class module method", _name_field),
             "singleton_method": _ruby_singleton,
-            "singleton_class": _ruby_opened,
+            "singleton_class": lambda node: f"<< {node_text(node.child_by_field_name('value'))}",
         },
         namespaces=_words("module"),
         containers=_words("body_statement begin_block"),
