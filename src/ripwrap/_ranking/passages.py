@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
@@ -259,16 +259,14 @@ def _units(text: str) -> tuple[_Unit, ...]:
             first -= 1
         begins[first] = indent, qualified
     order = sorted(begins)
-    offsets = [0]
-    for one in lines:
-        offsets.append(offsets[-1] + len(one) + 1)
+    offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     units: list[_Unit] = []
     for place, first in enumerate(order):
         last = order[place + 1] if place + 1 < len(order) else len(lines)
         piece = text[offsets[first] : min(offsets[last], len(text))]
         passages = [
             Passage(
-                _moved(chunk, offsets[first], first),
+                chunk.moved(offsets[first], first),
                 () if number else begins[first][1],
                 count_stems(piece[chunk.start : chunk.end]),
             )
@@ -285,7 +283,3 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     for one in counts:
         total.update(one)
     return total
-
-
-def _moved(chunk: Chunk, offset: int, lines: int) -> Chunk:
-    return Chunk(chunk.start + offset, chunk.end + offset, chunk.start_line + lines, chunk.end_line + lines)

@@ -82,9 +82,7 @@ class Lines:
         """Split the lines from `first` to `last` into chunks without a symbol."""
         start = self._starts[first]
         for window in window_chunks(self.text[start : self._starts[last + 1]]):
-            yield Chunk(
-                start + window.start, start + window.end, first + window.start_line, first + window.end_line, None
-            )
+            yield window.moved(start, first)
 
 
 def merge_segments(lines: Lines, segments: Iterable[Segment]) -> Iterator[Chunk]:
