@@ -24,7 +24,6 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 from ripwrap._ripgrep.literals import AllOf, Required, fold
 from ripwrap._safe_open import without_replaced
@@ -44,9 +43,6 @@ from ripwrap.index.storage.packages import Connection, tantivy
 from ripwrap.index.storage.postings import change_count, is_folder
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, number_of
-
-if TYPE_CHECKING:
-    from tantivy import Document, IndexWriter, Query, Schema, Searcher, TextAnalyzer
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -189,7 +185,7 @@ class Trigrams:
         """
         marks: list[tuple[int, int]] = []
         engine: EngineFolder | None = None
-        writer: IndexWriter | None = None
+        writer: tantivy.IndexWriter | None = None
         with ExitStack() as stack:
             for blob, text in texts:
                 check()
@@ -220,7 +216,7 @@ class Trigrams:
         return engine
 
     @contextmanager
-    def _reading(self, database: Connection) -> "Generator[Searcher | None]":
+    def _reading(self, database: Connection) -> "Generator[tantivy.Searcher | None]":
         """Hold a read transaction, and yield a searcher with the documents of the contents that are marked as indexed.
 
         If the database names no directory of trigrams, yield `None`. A content is marked after its document is added.
@@ -230,7 +226,7 @@ class Trigrams:
             RipwrapError: The directory cannot be read.
         """
 
-        def open_searcher(state: EngineState | None) -> "Searcher | None":
+        def open_searcher(state: EngineState | None) -> "tantivy.Searcher | None":
             return None if state is None else self._engine(state.folder).searcher()
 
         with reading_state(database, _state_of, open_searcher) as (state, searcher):
@@ -302,7 +298,7 @@ def _count_files(database: Connection, number: int) -> int:
 
 
 def _found_files(
-    database: Connection, view: View, searcher: "Searcher | None", required: Required
+    database: Connection, view: View, searcher: "tantivy.Searcher | None", required: Required
 ) -> FoundFiles | None:
     number = number_of(database, view)
     if number is None:
@@ -314,7 +310,7 @@ def _found_files(
     return FoundFiles(_count_files(database, number), tuple(sorted(named)), tuple(sorted(unsure)))
 
 
-def _matching_blobs(searcher: "Searcher", required: Required) -> list[int]:
+def _matching_blobs(searcher: "tantivy.Searcher", required: Required) -> list[int]:
     """Return the ids of the contents (blobs) with the trigrams that `required` asks for, in ascending order."""
     limit = max(searcher.num_docs, 1)
     hits = searcher.search(_query(required), limit, count=False, order_by_field="blob").hits
@@ -328,7 +324,7 @@ def _every_blob(engine: EngineFolder) -> set[int]:
     return {int(blob) for blob, _ in hits}
 
 
-def _query(required: Required) -> "Query":
+def _query(required: Required) -> "tantivy.Query":
     if isinstance(required, bytes):
         text = required.decode("latin-1")
         terms = dict.fromkeys(text[start : start + 3] for start in range(min(len(text) - 2, _MAX_TERMS)))
@@ -339,7 +335,7 @@ def _query(required: Required) -> "Query":
 
 
 @cache
-def _schema() -> "Schema":
+def _schema() -> "tantivy.Schema":
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("blob", fast=True, indexed=True)
     builder.add_text_field("text", tokenizer_name="trigrams", index_option="basic")
@@ -347,11 +343,11 @@ def _schema() -> "Schema":
 
 
 @cache
-def _analyzer() -> "TextAnalyzer":
+def _analyzer() -> "tantivy.TextAnalyzer":
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3, False)).build()
 
 
-def _document(blob: int, text: bytes) -> "Document":
+def _document(blob: int, text: bytes) -> "tantivy.Document":
     document = tantivy.Document()
     document.add_integer("blob", blob)
     document.add_text("text", fold(text).decode("latin-1"))

@@ -21,15 +21,12 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias, TypeVar
+from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import check, read_transaction
 from ripwrap.index.storage.packages import Connection, tantivy
-
-if TYPE_CHECKING:
-    from tantivy import Index, IndexWriter, Schema, Searcher, TextAnalyzer
 
 _META = "meta.json"
 _MANAGED = ".managed.json"
@@ -103,13 +100,15 @@ class EngineFolder:
         path: Path of the directory.
     """
 
-    def __init__(self, path: Path, schema: "Callable[[], Schema]", analyzers: "dict[str, TextAnalyzer]") -> None:
+    def __init__(
+        self, path: Path, schema: "Callable[[], tantivy.Schema]", analyzers: "dict[str, tantivy.TextAnalyzer]"
+    ) -> None:
         """Set the path, the schema, and the analyzers of the text fields by name; nothing is opened yet."""
         self.path = path
         self._schema = schema()
         self._analyzers = analyzers
         self._verified: dict[str, _Stamp] = {}
-        self._opened: tuple[bytes, Searcher] | None = None
+        self._opened: tuple[bytes, tantivy.Searcher] | None = None
 
     def make(self) -> None:
         """Make the directory, without documents.
@@ -122,7 +121,7 @@ class EngineFolder:
             with _utf8_path(self.path) as path:
                 tantivy.Index(self._schema, path=path)
 
-    def searcher(self) -> "Searcher":
+    def searcher(self) -> "tantivy.Searcher":
         """Return tantivy's searcher for the documents of the last commit.
 
         Raises:
@@ -166,7 +165,7 @@ class EngineFolder:
         self._verified = stamps
         return fresh
 
-    def _open_searcher(self, meta: bytes) -> "Searcher":
+    def _open_searcher(self, meta: bytes) -> "tantivy.Searcher":
         with engine_errors(self.path, writing=False):
             try:
                 index = self._open(self.path)
@@ -183,7 +182,7 @@ class EngineFolder:
                     _link_or_copy(self.path / name, Path(copy, name))
                 return _searcher_of(self._open(Path(copy)))
 
-    def _open(self, path: Path) -> "Index":
+    def _open(self, path: Path) -> "tantivy.Index":
         with _utf8_path(path) as name:
             index = tantivy.Index.open(name)
         if index.schema != self._schema:
@@ -193,7 +192,7 @@ class EngineFolder:
         index.config_reader("manual")
         return index
 
-    def writer(self, files: int) -> "IndexWriter":
+    def writer(self, files: int) -> "tantivy.IndexWriter":
         """Return a writer. The caller must hold the lock of the database, so that no other process writes.
 
         Args:
@@ -220,7 +219,7 @@ class EngineFolder:
             return writer
 
     @contextmanager
-    def writing(self, files: int) -> "Generator[IndexWriter]":
+    def writing(self, files: int) -> "Generator[tantivy.IndexWriter]":
         """Yield a writer; commit its documents at the end of the block, and discard them after an error."""
         writer = self.writer(files)
         try:
@@ -230,13 +229,13 @@ class EngineFolder:
             self.abandon(writer)
             raise
 
-    def commit(self, writer: "IndexWriter") -> None:
+    def commit(self, writer: "tantivy.IndexWriter") -> None:
         """Commit the documents of a writer, and close it."""
         with engine_errors(self.path, writing=True):
             writer.commit()
             writer.wait_merging_threads()
 
-    def abandon(self, writer: "IndexWriter") -> None:
+    def abandon(self, writer: "tantivy.IndexWriter") -> None:
         """Discard all documents since the last commit, and close the writer, which releases tantivy's lock.
 
         Then remove the files that the writer has left: on a full disk, tantivy cannot remove them itself.
@@ -300,7 +299,7 @@ def _utf8_path(path: Path) -> Generator[str]:
         os.close(descriptor)
 
 
-def _searcher_of(index: "Index") -> "Searcher":
+def _searcher_of(index: "tantivy.Index") -> "tantivy.Searcher":
     index.reload()
     return index.searcher()
 

@@ -29,7 +29,7 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 from ripwrap._ranking.scoring import PATH_WEIGHT
 from ripwrap._ranking.word_query import is_unspaced, to_nfc
@@ -52,10 +52,6 @@ from ripwrap.index.storage.engine import (
     remove_folder,
 )
 from ripwrap.index.storage.packages import Connection, sqlite3, tantivy
-
-if TYPE_CHECKING:
-    from tantivy import Document, IndexWriter, Schema, Searcher, TextAnalyzer
-    from tantivy import Query as EngineQuery
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
 """Pattern of the names of tantivy's directories, for full-text search and for trigrams. The names of the directories in
@@ -113,7 +109,7 @@ class Postings:
         self._folder = folder
         self._opened: EngineFolder | None = None
         self._is_damaged = False  # set in another thread, so `check()` does not close the files itself
-        self._last: tuple[Searcher, EngineState, PostingsReader] | None = None
+        self._last: tuple[tantivy.Searcher, EngineState, PostingsReader] | None = None
 
     def reset(self, database: Connection) -> None:
         """Make a new, empty directory for full-text search, in the transaction that deletes the content of the index.
@@ -211,7 +207,7 @@ class Postings:
         except RipwrapError as error:
             return 0, error
 
-    def _reader_of(self, searcher: "Searcher", state: EngineState, database: Connection) -> "PostingsReader":
+    def _reader_of(self, searcher: "tantivy.Searcher", state: EngineState, database: Connection) -> "PostingsReader":
         """Return the reader for a state of the database.
 
         The last reader is cached, because a new reader counts all documents, which takes milliseconds.
@@ -250,7 +246,7 @@ class PostingsWriter:
         self._engine = engine
         self._database = database
         self._files = files
-        self._writer: IndexWriter | None = None
+        self._writer: tantivy.IndexWriter | None = None
         self._left = _left_over(database)
 
     def add(self, blob: int, first: int, path: str, text: SplitText) -> None:
@@ -283,7 +279,7 @@ class PostingsWriter:
         """Delete documents whose contents the database does not have; `add()` also deletes them."""
         self._begin()
 
-    def _begin(self) -> "IndexWriter":
+    def _begin(self) -> "tantivy.IndexWriter":
         if self._writer is None:
             self._writer = self._engine.writer(self._files)
             with engine_errors(self._engine.path, writing=True):
@@ -305,7 +301,7 @@ class PostingsWriter:
             self._writer = None
 
 
-def _document(blob: int, words: str) -> "Document":
+def _document(blob: int, words: str) -> "tantivy.Document":
     document = tantivy.Document()
     document.add_integer("blob", blob)
     document.add_text("words", words)
@@ -358,7 +354,7 @@ class PostingsReader:
         is_clean: True if every document belongs to a file content in the database.
     """
 
-    def __init__(self, path: Path, searcher: "Searcher", database: Connection) -> None:
+    def __init__(self, path: Path, searcher: "tantivy.Searcher", database: Connection) -> None:
         """Count the documents, and find out if some of them belong to no content in the database."""
         self._path = path
         self._searcher = searcher
@@ -404,10 +400,10 @@ class WordMatches:
     def __init__(
         self,
         path: Path,
-        searcher: "Searcher",
+        searcher: "tantivy.Searcher",
         words: Mapping[str, float],
         sizes: tuple[int, int],
-        left: "EngineQuery | None",
+        left: "tantivy.Query | None",
     ) -> None:
         """Make tantivy's queries for the words, and count the documents that match.
 
@@ -423,7 +419,7 @@ class WordMatches:
         self._sizes = sizes
         self._left = left
         self.having: dict[str, int] = {}
-        parts: list[tuple[tantivy.Occur, EngineQuery]] = []
+        parts: list[tuple[tantivy.Occur, tantivy.Query]] = []
         with engine_errors(path, writing=False):
             for word, weight in words.items():
                 query, self.having[word] = self._word_query(word)
@@ -451,7 +447,7 @@ class WordMatches:
             count = self._count(query)
         return self._rows(query, count) if count else []
 
-    def _rows(self, query: "EngineQuery", limit: int) -> list[tuple[int, float]]:
+    def _rows(self, query: "tantivy.Query", limit: int) -> list[tuple[int, float]]:
         with engine_errors(self._path, writing=False):
             if self._left is not None:
                 query = _without(query, self._left)
@@ -463,7 +459,7 @@ class WordMatches:
             if number is not None
         ]
 
-    def _word_query(self, word: str) -> "tuple[EngineQuery, int]":
+    def _word_query(self, word: str) -> "tuple[tantivy.Query, int]":
         """Return tantivy's query for a word, and the number of chunks that have the word."""
         schema, (count, counted) = _schema(), self._sizes
         if len(word) == 1 and is_unspaced(word):  # each character of such a script begins a word; see `fts_text()`
@@ -480,11 +476,11 @@ class WordMatches:
         weight = _idf(counted, self._searcher.doc_freq("words", terms[0]))
         return tantivy.Query.boost_query(query, _idf(count, having) / weight), having
 
-    def _count(self, query: "EngineQuery") -> int:
+    def _count(self, query: "tantivy.Query") -> int:
         return _count(self._searcher, query if self._left is None else _without(query, self._left))
 
 
-def _left_over(database: Connection) -> "EngineQuery":
+def _left_over(database: Connection) -> "tantivy.Query":
     """Return tantivy's query for leftover documents: their contents were removed from the database, or never added."""
     last = last_id(database, "blob")
     stale = [blob for (blob,) in database.execute("SELECT blob FROM stale")]
@@ -498,11 +494,11 @@ def _left_over(database: Connection) -> "EngineQuery":
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts])
 
 
-def _without(query: "EngineQuery", left: "EngineQuery") -> "EngineQuery":
+def _without(query: "tantivy.Query", left: "tantivy.Query") -> "tantivy.Query":
     return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.MustNot, left)])
 
 
-def _count(searcher: "Searcher", query: "EngineQuery") -> int:
+def _count(searcher: "tantivy.Searcher", query: "tantivy.Query") -> int:
     """Return the number of documents that match and are not deleted."""
     return int(cast("Any", searcher.search(query, limit=1, count=True)).count)
 
@@ -513,7 +509,7 @@ def _idf(total: int, having: int) -> float:
 
 
 @cache
-def _schema() -> "Schema":
+def _schema() -> "tantivy.Schema":
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("chunk", fast=True)
     builder.add_integer_field("blob", indexed=True)
@@ -523,5 +519,5 @@ def _schema() -> "Schema":
 
 
 @cache
-def _analyzer() -> "TextAnalyzer":
+def _analyzer() -> "tantivy.TextAnalyzer":
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.stemmer("english")).build()
