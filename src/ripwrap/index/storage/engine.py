@@ -65,6 +65,11 @@ OTHER_LOCATION = HintedText("pass another ", Hint("location"))
 """Advice at the end of most errors about the files of an index."""
 
 
+def location_error(said: str) -> RipwrapError:
+    """Return an error about the files of an index, with the advice to pass another `location` at its end."""
+    return RipwrapError(HintedText(said, OTHER_LOCATION))
+
+
 S = TypeVar("S")
 R = TypeVar("R")
 
@@ -288,7 +293,7 @@ def _utf8_path(path: Path) -> Generator[str]:
     except UnicodeEncodeError:
         if not os.path.isdir(_DESCRIPTORS):
             only = f"could not make an index in {shown(str(path))}, because tantivy accepts only UTF-8 paths; "
-            raise RipwrapError(HintedText(only, OTHER_LOCATION)) from None
+            raise location_error(only) from None
     else:
         yield str(path)
         return

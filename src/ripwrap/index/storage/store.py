@@ -32,7 +32,7 @@ from ripwrap.index.storage.database import (
     is_damage,
     write_transaction,
 )
-from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError
+from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError, location_error
 from ripwrap.index.storage.files import IndexFiles, foreign_file_error, is_blank
 from ripwrap.index.storage.ownership import known_mark, make_mark
 from ripwrap.index.storage.packages import HAS_SQLITE, Connection, sqlite3
@@ -379,11 +379,8 @@ class Store:
         """
         if self._read_only:
             self._close()
-            raise RipwrapError(
-                HintedText(
-                    f"the index {shown(str(self.path))} must be rebuilt, because {why}, but it cannot be written; ",
-                    OTHER_LOCATION,
-                )
+            raise location_error(
+                f"the index {shown(str(self.path))} must be rebuilt, because {why}, but it cannot be written; "
             ) from why
 
     def _clear(self, why: str) -> None:
