@@ -215,7 +215,8 @@ TARGETS = (
             "watch": (
                 "from ripwrap.index.watch import watch_blocking\n\n"
                 "        seconds = check_timeout(timeout)\n"
-                "        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, self._watched)"
+                "        watched = self._journal.watched\n"
+                "        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, watched)"
             ),
         },
     ),

@@ -1,4 +1,4 @@
-"""Languages of both backends: one table, one interface, and the same sections of plain code."""
+"""Languages of both backends: one table, and the same sections of plain code."""
 
 import sys
 from pathlib import Path
@@ -11,6 +11,7 @@ from ripwrap._code.patterns import languages as patterns
 from ripwrap._code.patterns.outline import NearbyOutline, PatternOutline
 from ripwrap._code.treesitter import languages as grammars
 from ripwrap._code.treesitter.parser import is_available, parse_outline
+from support.syntax_sections import SyntaxSections
 
 SAMPLES = Path(__file__).parents[1] / "data" / "sections"
 
@@ -48,7 +49,7 @@ def test_backends_agree_on_most_section_names(sample: str) -> None:
     lines = text.split("\n")
     parsed = parse_outline(sample, text)
     assert parsed is not None
-    backends: list[Outline] = [PatternOutline(sample, lines), NearbyOutline(sample, lines), parsed]
+    backends: list[Outline] = [PatternOutline(sample, lines), NearbyOutline(sample, lines), SyntaxSections(parsed)]
     names = [
         [section and section.name for section in map(outline.enclosing, range(1, len(lines)))] for outline in backends
     ]
@@ -60,8 +61,9 @@ def test_backends_agree_on_most_section_names(sample: str) -> None:
 @pytest.mark.skipif(not is_available(), reason="needs the extra syntax")
 def test_parsed_section_has_line_text_and_end() -> None:
     text = "# of f\n@cached\ndef f(\n    a,\n):\n    for b in a:\n        def g(): ...\n\nx = 1\n"
-    outline = parse_outline("a.py", text)
-    assert outline is not None
+    parsed = parse_outline("a.py", text)
+    assert parsed is not None
+    outline = SyntaxSections(parsed)
     assert [outline.enclosing(line) for line in (0, 8, 9, 10, 99)] == [None] * 5
     section = outline.enclosing(1)
     assert section is not None

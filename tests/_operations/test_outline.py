@@ -17,6 +17,7 @@ from ripwrap._operations.expand import MAX_SOURCE_BYTES
 from support.cli import output, run
 from support.effort import times
 from support.paths import native
+from support.syntax_sections import SyntaxSections
 
 Plant = Callable[..., Path]
 
@@ -115,7 +116,7 @@ def tree_names(name: str, text: str) -> dict[str, int]:
 
     tree = parse_outline(name, text)
     if tree is not None:
-        sections = {tree.enclosing(number) for number in range(1, text.count("\n") + 1)} - {None}
+        sections = {SyntaxSections(tree).enclosing(number) for number in range(1, text.count("\n") + 1)} - {None}
         return {f"{one.name.split('.')[-1]} {one.line}": one.end_line for one in sections if one and one.name}
     language = language_name(name, text) or ""
     found: dict[str, int] = {}

@@ -37,6 +37,7 @@ from ripwrap._ranking.scoring import (
 from ripwrap._ranking.scoring import rank_candidates as _rank_candidates
 from ripwrap._ranking.selection import (
     DEFINITION_TERM,
+    MAX_FILES_READ,
     NAME_TERM,
     choose_files,
     file_pattern,
@@ -791,10 +792,11 @@ def test_word_that_only_a_path_has_chooses_among_files_of_one_name() -> None:
 def test_number_of_copies_among_the_chosen_files_is_limited() -> None:
     """Issue 38, 21: copies count as one file, and at most three times the limit are read."""
     root = rough_stem("cookie")
-    counts = {f"a{number:02}.py": {root: 9} for number in range(50)} | {"b.py": {root: 2}, "c.py": {root: 1}}
-    sizes = dict.fromkeys(counts, 100)
-    chosen = choose_files(QUERY, counts, sizes, {root: len(counts)}, len(counts), limit=2)
-    assert chosen == [*(f"a{number:02}.py" for number in range(1 + 3 * 2)), "b.py"]
+    copies = {f"a{number:03}.py": {root: 99} for number in range(4 * MAX_FILES_READ)}
+    others = {f"b{number:03}.py": {root: 98 - number} for number in range(MAX_FILES_READ)}
+    counts = copies | others
+    chosen = choose_files(QUERY, counts, dict.fromkeys(counts, 100), {root: len(counts)}, len(counts))
+    assert chosen == [*[*copies][: 1 + 3 * MAX_FILES_READ], *[*others][: MAX_FILES_READ - 1]]
 
 
 def test_small_files_precede_large_ones_and_tests_come_last() -> None:

@@ -712,9 +712,7 @@ def test_refresh_with_an_outdated_list_keeps_files_that_others_have_added(plant:
     def write(paths: list[str], generation: int | None, *, insist: bool) -> tuple[RefreshResult, int | None] | None:
         splitter = Splitter(chunker)
         return store.run(
-            lambda database: refresh(
-                database, store.postings, store.checks, view, paths, splitter, generation, None, insist=insist
-            )
+            lambda database: refresh(database, store, view, paths, splitter, generation, None, insist=insist)
         )
 
     done = write(["a.py", "gone.py", "new.py"], None, insist=False)

@@ -63,11 +63,7 @@ def build(
     store = Store(location, {"chunker": chunker.version})
     view, splitter = View(str(root), "main", '["--"]'), Splitter(chunker, processes, least=0)
     try:
-        done = store.run(
-            lambda database: refresh(
-                database, store.postings, store.checks, view, paths, splitter, None, progress, insist=True
-            )
-        )
+        done = store.run(lambda database: refresh(database, store, view, paths, splitter, None, progress, insist=True))
     finally:
         store.close()
     assert done is not None

@@ -251,7 +251,8 @@ def test_argument_model_equals_the_parameters_of_its_method(tool: str) -> None:
     parameters = {name: one for name, one in inspect.signature(method).parameters.items() if name != "self"}
     hints = get_type_hints(method)
     described = parameter_descriptions(method)
-    assert model.__name__ == "".join(map(str.capitalize, tool.split("_"))) + "Arguments"
+    name = "".join(map(str.capitalize, tool.split("_"))) if parameters else "No"
+    assert model.__name__ == f"{name}Arguments"
     assert list(model.model_fields) == list(parameters) == list(described)
     for name, field in model.model_fields.items():
         assert field.annotation == hints[name]

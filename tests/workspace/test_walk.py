@@ -20,7 +20,8 @@ from ripwrap import GlobError, sync
 from ripwrap._ignore import globs
 from ripwrap._ignore.rules import outer_rules
 from ripwrap.binary import RgBinary
-from ripwrap.workspace.walk import walk
+from ripwrap.options import EXCLUDED
+from ripwrap.workspace.walk import Walker, parse_globs
 from support import rgs
 from support.effort import times
 from support.paths import native, needs_posix, slashed
@@ -49,9 +50,11 @@ def listed(rg: RgBinary, root: Path, *flags: str, sub: str = ".") -> list[str]:
 
 
 def walking(root: Path, sub: str = ".", **options: Any) -> Iterator[str]:
-    usual: dict[str, Any] = {"hidden": False, "no_ignore": False, "exclude": (), "max_depth": None}
-    rest: dict[str, Any] = {"one_file_system": False, "stop": lambda: False, "report": lambda path, error: None}
-    return walk(str(root), sub, **{**usual, **rest, **options})
+    excluded = parse_globs((*options.pop("exclude", ()), *EXCLUDED))
+    device = os.stat(root / sub).st_dev if options.pop("one_file_system", False) else None
+    usual: dict[str, Any] = {"hidden": False, "no_ignore": False, "max_depth": None, "folders": False, "links": False}
+    calls: dict[str, Any] = {"stop": lambda: False, "report": lambda *_: None, "is_denied": lambda _: False}
+    return Walker(root=str(root), excluded=excluded, device=device, **{**usual, **calls, **options}).walk(sub)
 
 
 def walked(root: Path, sub: str = ".", **options: Any) -> list[str]:

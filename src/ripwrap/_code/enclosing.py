@@ -166,12 +166,7 @@ def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
 
 
 def gaps_between(span: LineSpan, kept: Sequence[int]) -> list[LineSpan]:
-    """Return the lines of a span that are left out, as spans of consecutive lines.
-
-    Args:
-        span: All lines.
-        kept: Numbers of the lines that are kept, in order.
-    """
+    """Return the lines of a span that are not among the `kept` ones, in order, as spans of consecutive lines."""
     edges = pairwise((span.first - 1, *kept, span.last + 1))
     return [LineSpan(before + 1, after - 1) for before, after in edges if after - before > 1]
 

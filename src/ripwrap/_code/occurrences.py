@@ -230,7 +230,7 @@ class _OccurrenceFinder:
         self, index: int, before: str, after: str, enclosing: Section | None, *, is_member: bool
     ) -> tuple[str, bool] | None:
         """Return the owner of the definition at a place, and True if it is local to a function; None for a use."""
-        if enclosing is not None and enclosing.line == index + 1 and self._last_part(enclosing) == self._name:
+        if enclosing is not None and enclosing.line == index + 1 and parts_of(enclosing)[-1] == self._name:
             if index in self._taken:
                 return None
             self._taken.add(index)
@@ -245,7 +245,7 @@ class _OccurrenceFinder:
             return "", False
         if self._is_function(enclosing):
             return (self._class_of(enclosing), False) if is_field else ("", True)
-        return self._last_part(enclosing), False
+        return parts_of(enclosing)[-1], False
 
     def _is_field(self, before: str, after: str, enclosing: Section | None, *, is_member: bool) -> bool:
         """Return True for an attribute of Python: `self.name = …`, or `name = …` directly in a class."""
@@ -277,9 +277,6 @@ class _OccurrenceFinder:
 
     def _class_of(self, section: Section) -> str:
         return ["", *parts_of(section)][-2]
-
-    def _last_part(self, section: Section) -> str:
-        return parts_of(section)[-1]
 
     def _is_function(self, section: Section) -> bool:
         if section not in self._functions:

@@ -1,9 +1,8 @@
 """Interface to find the definition that encloses a line, and the text of an outline.
 
-Two modules implement this interface, and do not import each other. `patterns.outline` uses regular expressions and
-works for every file; its class `PatternOutline` reads a whole file, and its class `NearbyOutline` reads, in languages
-such as Python, only lines near the requested lines. `treesitter.outline` uses tree-sitter and works for the languages
-of the extra `syntax`; its class is `SyntaxOutline`.
+`patterns.outline` implements this interface with regular expressions, which work for every file. Its class
+`PatternOutline` reads a whole file, and its class `NearbyOutline` reads, in languages such as Python, only lines near
+the requested lines.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

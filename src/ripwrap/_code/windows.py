@@ -47,6 +47,12 @@ class Chunk(NamedTuple):
     end_line: int
     symbol: str | None = None
 
+    def moved(self, offset: int, lines: int) -> "Chunk":
+        """Return the chunk of a part of a file as a chunk of the file; the part begins after these lines."""
+        return Chunk(
+            self.start + offset, self.end + offset, self.start_line + lines, self.end_line + lines, self.symbol
+        )
+
 
 EMPTY_CHUNK = Chunk(0, 0, 1, 1)
 """Chunk of a file without text, which is found only by its name."""

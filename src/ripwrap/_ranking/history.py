@@ -1,17 +1,15 @@
 """Find the files that earlier commits changed whose messages are similar to a query; no I/O."""
 
 import math
-import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, identifier_parts, rough_stem
+from ripwrap._ranking.word_query import WordQuery, count_stems, rough_stem
 
 _SIMILAR = 20
 """Number of commits, the most similar ones, whose files count."""
 _BM25_K1, _BM25_B = 1.2, 0.75
-_WORD = re.compile(r"\w+")
 
 
 class _Commit(NamedTuple):
@@ -27,8 +25,7 @@ class CommitMessages:
         self._commits: list[_Commit] = []
         self._having: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         for message, paths in commits:
-            words = (word for word in _WORD.findall(message) if len(word) <= MAX_WORD_CHARS)
-            stems = Counter(rough_stem(part) for word in words for part in identifier_parts(word))
+            stems = count_stems(message)
             for stem, number in stems.items():
                 self._having[stem].append((len(self._commits), number))
             self._commits.append(_Commit(paths, stems.total()))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
 from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
@@ -37,7 +37,6 @@ _LEAD = re.compile(r"[ \t]*(?:@|//|/?\*|#)")
 _MAX_LEAD_LINES = 8
 _MAX_DEFINITIONS = 5_000
 """Maximum number of lines with definitions of a file that is split into passages; such a file is no code to read."""
-_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _WORD = re.compile(r"\w+")
 
 
@@ -263,33 +262,27 @@ def _units(text: str) -> tuple[_Unit, ...]:
             first -= 1
         begins[first] = indent, qualified
     order = sorted(begins)
-    offsets = [0]
-    for one in lines:
-        offsets.append(offsets[-1] + len(one) + 1)
+    offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     units: list[_Unit] = []
     for place, first in enumerate(order):
         last = order[place + 1] if place + 1 < len(order) else len(lines)
         piece = text[offsets[first] : min(offsets[last], len(text))]
         chunks = without_blank_lines(piece, window_chunks(piece))
-        passages = [_moved(chunk, offsets[first], first) for chunk in chunks]
+        passages = [chunk.moved(offsets[first], first) for chunk in chunks]
         if passages:
             units.append(_Unit(passages, begins[first][1], len(piece), begins[first][0]))
     return tuple(units)
 
 
-def _moved(chunk: Chunk, offset: int, lines: int) -> Chunk:
-    return Chunk(chunk.start + offset, chunk.end + offset, chunk.start_line + lines, chunk.end_line + lines)
-
-
 def _find_stems(text: str, stems: Collection[str]) -> list[tuple[int, str]]:
-    """Return the offset and the stem of each word or part of an identifier that has one of the stems, in order.
+    """Return the stem of each word or part of an identifier that has one of the stems, with the offset of the word.
 
     Only words that contain a stem are split into parts, which is faster than to split all.
     """
     found: list[tuple[int, str]] = []
     for start, end in _words_with(text, stems):
-        parts = (_stems_of if end - start <= MAX_WORD_CHARS else _stems_of.__wrapped__)(text[start:end])
-        found += [(start + at, stem) for at, stem in parts if stem in stems]
+        of_word = (_stems_of if end - start <= MAX_WORD_CHARS else _stems_of.__wrapped__)(text[start:end])
+        found += [(start, stem) for stem in of_word if stem in stems]
     return found
 
 
@@ -319,10 +312,5 @@ def _words_with(text: str, stems: Iterable[str]) -> list[tuple[int, int]]:
 
 
 @lru_cache(maxsize=32768)
-def _stems_of(word: str) -> list[tuple[int, str]]:
-    """Return the stems of the parts of a word, each with the offset of its part."""
-    if word.isascii():
-        parts = [(part.start(), part[0]) for part in _PART.finditer(word)]
-    else:
-        parts = [(0, part) for part in identifier_parts(word)]
-    return [(at, rough_stem(part.lower())) for at, part in parts if len(part) <= MAX_WORD_CHARS]
+def _stems_of(word: str) -> list[str]:
+    return [rough_stem(part) for part in identifier_parts(word) if len(part) <= MAX_WORD_CHARS]

@@ -1,5 +1,6 @@
 """Find words of a query in a path, and lower the scores of files that queries rarely ask for (tests, for example)."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -132,10 +133,7 @@ def path_weight(path: str, query: WordQuery, *, defining: bool = False) -> float
         query: Query. If it asks for files of a kind, for example with the word 'tests', the factor of this kind is 1.
         defining: True if the file defines a symbol of the query; the factor of a package's `__init__` is then 1.
     """
-    weight = 1.0
-    for kind in _kinds(path, query, defining=defining):
-        weight *= kind.weight
-    return weight
+    return math.prod((kind.weight for kind in _kinds(path, query, defining=defining)), start=1.0)
 
 
 def path_penalty(path: str, query: WordQuery, *, defining: bool = False) -> tuple[float, tuple[str, ...]]:
@@ -275,15 +273,12 @@ def _path_parts(path: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]
     if folders and name.partition(".")[0] in _NAMED_BY_FOLDER:
         *folders, name = folders
     names = [_name_parts(one) for one in (*folders, name[:1] + name[1:].partition(".")[0])]
-    return tuple((*parts, _join(parts)) for parts in names[:-1]), (*names[-1], _join(names[-1])), sum(map(len, names))
+    *above, stem = ((*parts, "".join(parts)) for parts in names)
+    return tuple(above), stem, sum(map(len, names))
 
 
 def _name_parts(name: str) -> tuple[str, ...]:
     return tuple(part for word in re.findall(r"\w+", name) for part in identifier_parts(word))
-
-
-def _join(parts: Iterable[str]) -> str:
-    return "".join(parts)
 
 
 def _is_same_word(word: str, part: str) -> bool:

@@ -15,12 +15,7 @@ class Proximity:
     """Counter of pairs of words that are consecutive in a query and near each other in a text."""
 
     def __init__(self, words: Sequence[str], worths: Mapping[str, float]) -> None:
-        """Compile the words of a query to a pattern.
-
-        Args:
-            words: Words of the query.
-            worths: Weight of each word.
-        """
+        """Compile the words of a query, which have these weights, to a pattern."""
         roots = [rough_stem(word) for word in words]
         self._pairs: dict[tuple[str, str], tuple[float, str]] = {}
         for (first, second), (root, next_root) in zip(pairwise(words), pairwise(roots), strict=True):

@@ -51,12 +51,11 @@ def choose_files(
     sizes: Mapping[str, int],
     files_with: Mapping[str, int],
     total: int,
-    limit: int = MAX_FILES_READ,
 ) -> list[str]:
-    """Return the files to read, the best first.
+    """Return the files to read, the best first: `MAX_FILES_READ` and their copies.
 
     Files of the same size with the same counts may be copies, of which only one is a result. So they count as one file,
-    and at most `3 * limit` of them are added.
+    and at most `3 * MAX_FILES_READ` of them are added.
 
     The score of a file begins with BM25: a word counts more if fewer files have it. Each further match of a word counts
     less than the match before, and a match in a large file counts less than in a small file. A word in the name of the
@@ -71,7 +70,6 @@ def choose_files(
         sizes: Size of each file in bytes; files without a size are left out.
         files_with: Map from each stem to the number of files that have it.
         total: Number of files that have at least one of the stems.
-        limit: Maximum number of files, without copies.
     """
     # BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), with bytes for the
     # length of a document, and worth = log(1 + N/n) for the inverse document frequency, which is positive for every
@@ -105,14 +103,14 @@ def choose_files(
 
     order = sorted(sizes, key=key)
     if query.long is not None:
-        order = _with_best_paths(query, order, files, scores, files_worths(query, having, total), limit)
+        order = _with_best_paths(query, order, files, scores, files_worths(query, having, total))
     chosen: list[str] = []
     seen: set[tuple[int, frozenset[tuple[str, int]]]] = set()
     for path in order:
         alike = sizes[path], frozenset(files[path].items())
-        if alike in seen and len(chosen) - len(seen) >= _COPIES_PER_FILE * limit:
+        if alike in seen and len(chosen) - len(seen) >= _COPIES_PER_FILE * MAX_FILES_READ:
             continue
-        if alike not in seen and len(seen) == limit:
+        if alike not in seen and len(seen) == MAX_FILES_READ:
             break
         seen.add(alike)
         chosen.append(path)
@@ -125,37 +123,22 @@ def _with_best_paths(
     files: Mapping[str, Mapping[str, int]],
     scores: Mapping[str, float],
     worths: Mapping[str, float],
-    limit: int,
 ) -> list[str]:
     """Return files in the order in which they are chosen: some of the best, then the best by content and path together.
 
     The files whose content has the most words come first. The score of the others is a part of what
-    `rank_candidates()` adds up.
-
-    Args:
-        query: Query.
-        order: Paths, the best first.
-        files: Map from each path to the number of matches of each stem in the file.
-        scores: Score of each file by its content.
-        worths: Weight of each word of the query.
-        limit: Number of files that will be chosen.
+    `rank_candidates()` adds up. `order` has the paths with the best scores first.
     """
-    number = int(limit * _BY_CONTENT)
-    first, rest = order[:number], order[number : _COMPARED * limit]
-    rest = [*rest, *(path for path in order[_COMPARED * limit :] if NAME_TERM in files[path])]
+    number, compared = int(MAX_FILES_READ * _BY_CONTENT), _COMPARED * MAX_FILES_READ
+    first, rest = order[:number], order[number:compared]
+    rest = [*rest, *(path for path in order[compared:] if NAME_TERM in files[path])]
     highest = max((scores[path] for path in first), default=0.0) or 1.0
     by_path = score_paths(query, {path: DEFINITION_TERM in files[path] for path in (*first, *rest)}, worths)
     return [*first, *sorted(rest, key=lambda path: (-scores[path] / highest - by_path[path], path))]
 
 
 def files_worths(query: WordQuery, having: Mapping[str, int], total: int) -> dict[str, float]:
-    """Return the weight of each word of a query, from the numbers of files that have the stems.
-
-    Args:
-        query: Query.
-        having: Number of files that have each stem.
-        total: Number of files that have at least one of the stems.
-    """
+    """Return the weight of each word of a query, from the numbers of files that have the stems; see `word_worths()`."""
     return word_worths(query.words, {word: having.get(rough_stem(word), 0) for word in query.words}, total)
 
 

@@ -4,25 +4,20 @@ Each of these two classes runs the coroutines of the base class with its own run
 """
 
 import errno
-import hashlib
 import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack, cast
 
 import anyio
 from anyio.lowlevel import RunVar
 
-from ripwrap._code.treesitter.chunker import chunker_version
-from ripwrap._code.treesitter.parser import is_available
-from ripwrap._code.treesitter.worker import SyntaxChunker
-from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._ranking.passages import BROAD
 from ripwrap._ranking.scoring import NO_EVIDENCE
@@ -35,19 +30,29 @@ from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._signature import lists_options
 from ripwrap._text import shown
-from ripwrap.binary import cache
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError
 from ripwrap.index import maintenance
-from ripwrap.index.branches import key_of, view_of
+from ripwrap.index.branches import view_of
 from ripwrap.index.embeddings.hybrid import HybridSearch
 from ripwrap.index.embeddings.protocol import Embedder
+from ripwrap.index.freshness import TRUST_SECONDS, FinishedRefresh, RootJournal
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
 from ripwrap.index.refresh import refresh
 from ripwrap.index.search import IndexResults, search
-from ripwrap.index.splitting import TOKENIZER, Chunker
+from ripwrap.index.settings import (
+    ChunkerName,
+    IndexLocation,
+    check_weight,
+    check_workers,
+    index_folder,
+    make_chunker,
+    weight_without_embedder_error,
+)
+from ripwrap.index.splitting import TOKENIZER
 from ripwrap.index.storage.engine import is_available as has_engine
-from ripwrap.index.storage.files import FOLDER, NAME, own_files
+from ripwrap.index.storage.files import NAME, own_files
+from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
@@ -66,16 +71,12 @@ from ripwrap.options import (
 )
 from ripwrap.places.candidates import Candidates
 from ripwrap.places.holes import refuse_places
-from ripwrap.results import GrepResult, RankedChunk
+from ripwrap.results import GrepResult
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
-    from ripwrap.index.inotify import InotifyJournal, JournalPosition
+    from ripwrap.index.inotify import JournalPosition
 
 DEFAULT_LIMIT = 10
-WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
-"""Chunker that splits files between lines, without a parser."""
 
 _TOKENIZER = f"{TOKENIZER} 3"
 """Versions of the tokenizer of full-text search, and of the rules that split identifiers into words. If one of these
@@ -89,38 +90,12 @@ index of version 1 is rebuilt.
 
 _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # further attempts are needed if another process refreshes at the same time
-_TRUST_SECONDS = 60.0
-"""Seconds after a refresh in which a search does not refresh if the journal (the record of changes) has no change.
-
-The journal misses a few kinds of changes; see `inotify.py`.
-"""
 _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg", "workers")
 _GREP_ARGUMENTS = ("pattern", "limit", "max_files", "offset", "timeout", "explain", "refresh", "max_age")
-_HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
 
-IndexLocation: TypeAlias = Literal["project"] | StrPath | None
-ChunkerName: TypeAlias = Literal["auto", "syntax", "windows"]
 ProgressCallback: TypeAlias = Callable[[Progress], object]
 
 _Found = TypeVar("_Found", IndexStatus, CheckResult)
-
-
-@dataclass(frozen=True, slots=True)
-class _FinishedRefresh:
-    """Data about a finished refresh, from which a later search decides if it must refresh again.
-
-    Attributes:
-        view: View that was refreshed: the directory, branch and options.
-        begun: Time (`time.monotonic()`) at which the listing of the files began.
-        generation: Generation of the view after the refresh: a random number that is replaced when the view changes.
-        position: Position in the journal (the record of changes) before the files were listed; `None` if there is no
-            journal, or if it may miss changes.
-    """
-
-    view: View
-    begun: float
-    generation: int | None
-    position: "JournalPosition | None"
 
 
 class BaseIndex:
@@ -186,23 +161,20 @@ class BaseIndex:
         self._root = Path(self._listing.cwd)
         self._rg = rg
         self._lock_of_loop: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_INDEX_NUMBERS)}")
-        self._chunker = _make_chunker(chunker)
+        self._chunker = make_chunker(chunker)
         self._splitter = Splitter(self._chunker, workers)
         self._options = json.dumps(choosing_flags(self._listing))
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER, "files": _FILES_VERSION}
         self._location = location
         project = location == "project"
         self._store = Store(
-            _index_folder(self._root, location), versions, ignored=project, named=location is not None and not project
+            index_folder(self._root, location), versions, ignored=project, named=location is not None and not project
         )
         self._trigrams = Trigrams(self._store)
         self._unlisted: tuple[PathError, ...] = ()
         """Paths that rg could not read when it last listed the files."""
-        self._last_refresh: _FinishedRefresh | None = None
-        self._watches = 0
-        self._journal: InotifyJournal | None = None
-        self._is_excluded: Callable[[str], bool] | None = None
-        """Function that returns True for a path that is never listed; the path of a directory ends in a separator."""
+        self._last_refresh: FinishedRefresh | None = None
+        self._journal = RootJournal(self._listing, self._store.folder)
         self._depth = BROAD
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
@@ -227,38 +199,8 @@ class BaseIndex:
     def _current_view(self) -> View:
         return _view_now(self._root, self._options)
 
-    @contextmanager
-    def _watched(self) -> Generator[None]:
-        """Record changes of files in a journal while the block runs, so that fewer searches list the files."""
-        self._watches += 1
-        try:
-            yield
-        finally:
-            self._watches -= 1
-            if not self._watches:
-                self._drop_journal()
-
-    def _drop_journal(self) -> None:
-        journal, self._journal = self._journal, None
-        if journal is not None:
-            journal.close()
-
-    def _position(self, view: View) -> "JournalPosition | None":
-        """Return the position in the journal (the record of changes); `None` if no journal records all changes now."""
-        if not self._watches or view.follows or self._listing.options.get("include_git"):
-            return None
-        journal = self._journal
-        if journal is None:
-            from ripwrap.index.inotify import InotifyJournal  # late: it imports ctypes
-
-            ignore_files = [os.path.join(self._root, one) for one in self._listing.values("ignore_file")]
-            own = own_files(self._store.folder, self._root)
-            journal = InotifyJournal(self._root, own, ignore_files, is_excluded=self._is_excluded)
-            self._journal = journal
-        return journal.position()
-
     def _close(self) -> None:
-        self._drop_journal()
+        self._journal.close()
         if self._hybrid is not None:
             self._hybrid.store_sent()
         self._store.close()  # waits for threads that use the store, and therefore the chunker
@@ -302,7 +244,7 @@ class BaseIndex:
         with suppress(RipwrapError):  # the cache cannot be trusted
             if self._location in (None, "project"):
                 other = "project" if self._location is None else None
-                folder = _index_folder(self._root, other)
+                folder = index_folder(self._root, other)
                 hint = Hint("location", other, kind="pass" if other else "omit")
                 way = ("; pass " if other else "; leave out ", hint, " to use it")
                 if (folder / NAME).is_file():
@@ -368,7 +310,7 @@ class BaseIndex:
                 result, generation = done
                 if listing.errors or any(left_out.reason == "unreadable" for left_out in result.skipped):
                     position = None  # there is no event when an unreadable file becomes readable
-                self._last_refresh = _FinishedRefresh(view, listed_at, generation, position)
+                self._last_refresh = FinishedRefresh(view, listed_at, generation, position)
                 return result.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("unreachable: the last attempt returns a result")
 
@@ -379,7 +321,7 @@ class BaseIndex:
             if self._root.exists():
                 raise NotADirectoryError(errno.ENOTDIR, "root is not a directory", str(self._root))
             raise FileNotFoundError(errno.ENOENT, "root does not exist", str(self._root))
-        position = self._position(view)
+        position = self._journal.position(view)
         return view, self._store.run(lambda database: generation_of(database, view)), position
 
     def _write_files(
@@ -394,15 +336,7 @@ class BaseIndex:
         try:
             done = self._store.run(
                 lambda database: refresh(
-                    database,
-                    self._store.postings,
-                    self._store.checks,
-                    view,
-                    paths,
-                    self._splitter,
-                    generation,
-                    progress,
-                    insist=insist,
+                    database, self._store, view, paths, self._splitter, generation, progress, insist=insist
                 )
             )
         except BaseException:  # after a cancellation, the caller may never close this index
@@ -415,19 +349,6 @@ class BaseIndex:
         """Return the paths without the files of the index itself, which may be inside of the root."""
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
-
-    async def _search(
-        self,
-        run: Runner,
-        text: str,
-        limit: int | None,
-        *,
-        refresh: bool,
-        max_age: float | None,
-        hybrid_weight: float | None,
-    ) -> list[RankedChunk]:
-        found = await self._find(run, text, limit, refresh=refresh, max_age=max_age, hybrid_weight=hybrid_weight)
-        return found.explained()
 
     async def _find(
         self,
@@ -511,7 +432,7 @@ class BaseIndex:
         """Refresh the index, unless the last refresh is recent enough.
 
         A refresh is recent enough if it is younger than `max_age`. While the journal has no change, it is also recent
-        enough if it is younger than `_TRUST_SECONDS`.
+        enough if it is younger than `TRUST_SECONDS`.
 
         Args:
             run: Runner of the calls.
@@ -527,13 +448,13 @@ class BaseIndex:
         if not fresh:
             await self._refresh_files(run, None)
 
-    def _is_fresh(self, last: _FinishedRefresh, max_age: float | None) -> bool:
+    def _is_fresh(self, last: FinishedRefresh, max_age: float | None) -> bool:
         view, age = self._current_view(), time.monotonic() - last.begun
         if view != last.view:
             return False
         if max_age is not None and age < max_age:
             return True
-        if last.position is None or age >= _TRUST_SECONDS or self._position(view) != last.position:
+        if last.position is None or age >= TRUST_SECONDS or self._journal.position(view) != last.position:
             return False
         # Another process may have refreshed the view with an older list of files.
         return self._store.run(lambda database: generation_of(database, view)) == last.generation
@@ -644,7 +565,7 @@ class BaseIndex:
         view = self._current_view()
         evidence = self._evidence(query)
 
-        def find(database: "Connection") -> IndexResults | None:
+        def find(database: Connection) -> IndexResults | None:
             with self._store.postings.reading(database) as postings:
                 number = number_of(database, view)
                 if number is None:
@@ -659,79 +580,3 @@ class BaseIndex:
 
 def _view_now(root: Path, options: str) -> View:
     return View(str(root), view_of(root), options)
-
-
-def check_weight(weight: float | None) -> None:
-    """Check the weight of embeddings in the score.
-
-    Raises:
-        ValueError: The weight is below 0 or above 1.
-        TypeError: The weight is not an int or float.
-    """
-    if weight is None:
-        return
-    if not isinstance(weight, (int, float)) or isinstance(weight, bool):
-        raise TypeError(HintedText(_HYBRID_WEIGHT, f" must be a number from 0 to 1, or None; got {weight!r}"))
-    if not 0 <= weight <= 1:
-        raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {weight}"))
-
-
-def check_workers(workers: int | None) -> None:
-    """Check the number of worker processes.
-
-    Raises:
-        ValueError: The number is negative.
-        TypeError: The number is not an int.
-    """
-    if workers is None:
-        return
-    option = Hint("workers", kind="correct")
-    if not isinstance(workers, int) or isinstance(workers, bool):
-        raise TypeError(HintedText(option, f" must be an int of 0 or more, or None; got {workers!r}"))
-    if workers < 0:
-        raise ValueError(HintedText(option, f" must be 0 or more, got {workers}"))
-
-
-def weight_without_embedder_error() -> ValueError:
-    """Return the error for an index that has a `hybrid_weight` but no embedder."""
-    return ValueError(HintedText(_HYBRID_WEIGHT, " needs an embedder; pass ", Hint("embedder")))
-
-
-def _make_chunker(wanted: ChunkerName) -> Chunker:
-    """Return the chunker with the name `wanted`, such as 'syntax'.
-
-    Raises:
-        ValueError: The name is unknown.
-        RipwrapError: The packages that the chunker needs are not installed.
-    """
-    if wanted not in ("auto", "syntax", "windows"):
-        raise ValueError(f"chunker must be 'auto', 'syntax' or 'windows', got {wanted!r}")
-    if wanted == "windows" or not is_available():
-        if wanted == "syntax":
-            needed = "tree-sitter 0.26.1 or later and semble-grammars"
-            extra = Hint(kind="install", target="ripwrap[syntax]")
-            raise RipwrapError(HintedText(Hint("chunker", "syntax"), f" needs {needed}: ", extra))
-        return WINDOW_CHUNKER
-    process = SyntaxChunker()
-    return Chunker(chunker_version(), process.chunks_of, process.close)
-
-
-def _index_folder(root: Path, location: IndexLocation) -> Path:
-    """Return the directory in which the index of `root` is stored.
-
-    Raises:
-        ValueError: `location` is empty.
-        RipwrapError: The user's cache cannot be trusted.
-    """
-    if location == "project":
-        return root / FOLDER
-    if location is not None and not os.fspath(location):
-        raise ValueError(HintedText(Hint("location", kind="correct"), " must name a directory, got ''"))
-    if location is not None:
-        return Path(os.path.realpath(location))
-    folder = cache.folder()
-    if reason := cache.why_untrusted(folder):
-        wrong = f"could not use the cache {shown(str(folder))} for an index: {reason}"
-        raise RipwrapError(HintedText(wrong, "; pass ", Hint("location")))
-    name = hashlib.blake2b(os.fsencode(key_of(root)), digest_size=16).hexdigest()
-    return folder / "index" / name

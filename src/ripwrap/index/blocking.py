@@ -136,8 +136,8 @@ class Index(BaseIndex):
 
         If `refresh` is true, this method also raises the errors of `refresh()`.
         """
-        return run_blocking(
-            self._search(
+        found = run_blocking(
+            self._find(
                 self._runner(timeout=timeout),
                 query,
                 limit,
@@ -146,6 +146,7 @@ class Index(BaseIndex):
                 hybrid_weight=hybrid_weight,
             )
         )
+        return found.explained()
 
     @named_paths
     @lists_options(VISIBLE_FILES)
@@ -233,7 +234,8 @@ class Index(BaseIndex):
         from ripwrap.index.watch import watch_blocking
 
         seconds = check_timeout(timeout)
-        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, self._watched)
+        watched = self._journal.watched
+        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, watched)
 
     def status(self, *, timeout: float | None = None) -> IndexStatus:
         """Return the state of the index after the last finished refresh, such as the number of files and chunks."""

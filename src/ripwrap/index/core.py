@@ -129,9 +129,10 @@ class Index(BaseIndex):
 
         If `refresh` is true, this method also raises the errors of `refresh()`.
         """
-        return await self._search(
+        found = await self._find(
             self._runner(), query, limit, refresh=refresh, max_age=max_age, hybrid_weight=hybrid_weight
         )
+        return found.explained()
 
     @named_paths
     @lists_options(VISIBLE_FILES)
@@ -217,7 +218,7 @@ class Index(BaseIndex):
         """
         from ripwrap.index.watch import watch_folder  # late: few programs watch
 
-        return watch_folder(self._root, self._store.folder, self.refresh, self._watched)
+        return watch_folder(self._root, self._store.folder, self.refresh, self._journal.watched)
 
     async def status(self) -> IndexStatus:
         """Return the state of the index after the last finished refresh, such as the number of files and chunks."""

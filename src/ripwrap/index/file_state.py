@@ -102,12 +102,7 @@ class Stamps:
 def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamps, dict[str, str]]:
     """Return the stamps (sizes and times) of files, and a map from each unreadable path to the reason.
 
-    Paths that do not exist, or that are not regular files, are skipped.
-
-    Args:
-        root: Directory of the paths.
-        paths: Paths, relative to the root.
-        follow: Follow links. If false, links are left out.
+    Paths that do not exist, or that are not regular files, are skipped; so are links, unless they are followed.
     """
     prefix, get_state = os.path.join(root, ""), os.stat if follow else os.lstat
     ordered = sorted(paths)
@@ -185,11 +180,6 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
     Of a file whose first 8 KiB are binary, only these are read. Of a file of more than `MAX_WHOLE_BYTES`, only the
     beginning is read.
 
-    Args:
-        root: Directory of the path.
-        path: Path, relative to the root.
-        follow: Follow links.
-
     Raises:
         OSError: The file cannot be read; `FileNotFoundError` if it is gone.
     """
@@ -243,15 +233,7 @@ class IndexedFile:
     """
 
     def __init__(self, root: str, path: str, stamp: Stamp, digest: bytes, *, follow: bool) -> None:
-        """Set the path, and the state that was indexed; nothing is read yet.
-
-        Args:
-            root: Directory of the path.
-            path: Path, relative to the root.
-            stamp: Stamp that is stored in the index.
-            digest: Digest of the content; see `FileContent`.
-            follow: Follow links.
-        """
+        """Set the path, and the stamp and digest that the index stores; nothing is read yet."""
         self.path = path
         self.digest = digest
         self.changed: bool = False

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ripwrap._text import as_utf8, shown
 from ripwrap.errors import Hint, HintedText
@@ -21,15 +21,12 @@ from ripwrap.index.storage.database import (
     write_transaction,
 )
 from ripwrap.index.storage.engine import RebuildError
-from ripwrap.index.storage.packages import sqlite3
+from ripwrap.index.storage.packages import Connection, sqlite3
 from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.sums import check_count
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused, sent_to
 from ripwrap.index.trigrams import Trigrams
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 MIN_FREE_BYTES = 1_000_000  # the file is compacted if this many bytes, and at least a quarter of the file, are free
 _MAX_NAMES = 10  # maximum number of views that a message names
@@ -50,7 +47,7 @@ def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> Index
         return none.model_copy(update={"outdated": True, "messages": (_damaged(error),)})
 
 
-def _status(database: "Connection", store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
+def _status(database: Connection, store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
     versions = versions_of(database)
     none = _empty_status(store, view, embedder)
     if why := store.why_untrusted(database, versions):
@@ -94,7 +91,7 @@ def _status(database: "Connection", store: Store, view: View, embedder: Embedder
     return none.model_copy(update=about)
 
 
-def _views(database: "Connection", current: View) -> tuple[IndexView, ...]:
+def _views(database: Connection, current: View) -> tuple[IndexView, ...]:
     rows = database.execute(
         "SELECT root, options, name, changed, (SELECT count(*) FROM tree WHERE view = view.id),"
         " (SELECT count(chunk.id) FROM tree JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = view.id)"
@@ -115,7 +112,7 @@ def _views(database: "Connection", current: View) -> tuple[IndexView, ...]:
     )
 
 
-def _models(database: "Connection") -> tuple[IndexedModel, ...]:
+def _models(database: Connection) -> tuple[IndexedModel, ...]:
     rows = database.execute(
         "SELECT name, dimension, (SELECT count(*) FROM vec WHERE vec.model = model.name) FROM model ORDER BY name"
     )
@@ -171,25 +168,19 @@ def check_index(store: Store, view: View) -> tuple[CheckResult, Remedy]:
     """Check an index; return the result, and the method that fixes the index, such as `"rebuild"`. Change nothing.
 
     The method is `"refresh"` if nothing is wrong.
-
-    Args:
-        store: The index.
-        view: The current view.
     """
     try:
         found = store.read_only(lambda database: _check_database(database, store, view))
     except sqlite3.Error as error:
-        return _unsound(f"{error}", _why_unreadable(error)), "rebuild" if is_damage(error) else "refresh"
+        return _unread(f"{error}", _why_unreadable(error)), "rebuild" if is_damage(error) else "refresh"
     except DamageError as error:
-        return _unsound(f"{error}", _damaged(error)), "rebuild"
-    if found is None:
-        return _result("ok", (0, 0, 0, 0, 0), (NO_INDEX,), ok=True), "refresh"
-    return found
+        return _unread(f"{error}", _damaged(error)), "rebuild"
+    return found or (_unread("ok", NO_INDEX, ok=True), "refresh")
 
 
 def _why_unreadable(error: "sqlite3.Error") -> HintedText:
     if is_damage(error):
-        return HintedText(f"The index is damaged ({error}); ", _REBUILD)
+        return _damaged(error)
     return HintedText(f"The index cannot be read: {error}. If the error persists, ", _REBUILD)
 
 
@@ -211,34 +202,19 @@ def _untrusted(why: str) -> HintedText:
     return HintedText(f"The index cannot be used, because {why}; ", _REFRESH, " rebuilds it.")
 
 
-def _unsound(checked: str, message: str) -> CheckResult:
-    return _result(checked, (0, 0, 0, 0, 0), (message,), ok=False)
+def _unread(checked: str, message: str, *, ok: bool = False) -> CheckResult:
+    """Return the result for an index whose content was not read."""
+    return CheckResult(ok=ok, checked=checked, files=0, blobs=0, chunks=0, indexed=0, orphans=0, messages=(message,))
 
 
-def _result(
-    checked: str, counts: tuple[int, int, int, int, int], messages: tuple[str, ...], *, ok: bool
-) -> CheckResult:
-    files, blobs, chunks, indexed, orphans = counts
-    return CheckResult(
-        ok=ok,
-        checked=checked,
-        files=files,
-        blobs=blobs,
-        chunks=chunks,
-        indexed=indexed,
-        orphans=orphans,
-        messages=messages,
-    )
-
-
-def _check_database(database: "Connection", store: Store, view: View) -> tuple[CheckResult, Remedy]:
+def _check_database(database: Connection, store: Store, view: View) -> tuple[CheckResult, Remedy]:
     checked = "\n".join(row for (row,) in database.execute("PRAGMA integrity_check(5)"))
     if checked != "ok":
-        return _unsound(checked, HintedText("The database file of the index is damaged; ", _REBUILD)), "rebuild"
+        return _unread(checked, HintedText("The database file of the index is damaged; ", _REBUILD)), "rebuild"
     versions = versions_of(database)
     if why := store.why_untrusted(database, versions):
-        return _unsound(checked, _untrusted(why)), "refresh"
-    counts = tuple(
+        return _unread(checked, _untrusted(why)), "refresh"
+    files, blobs, chunks, orphans = (
         int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - constants
         for table in ("tree", "blob", "chunk", f"({_UNUSED_BLOBS})")
     )
@@ -252,13 +228,22 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
         more = f" and {len(gone) - _MAX_NAMES} more" if len(gone) > _MAX_NAMES else ""
         names = ", ".join(gone[:_MAX_NAMES]) + more
         notes.append(HintedText(f"Branches or directories are gone: {names}; ", _PRUNE, " removes their content."))
-    if counts[3]:
-        notes.append(HintedText(f"File contents that are no longer used: {counts[3]}; ", _PRUNE, " removes them."))
-    files, blobs, chunks, orphans = counts
+    if orphans:
+        notes.append(HintedText(f"File contents that are no longer used: {orphans}; ", _PRUNE, " removes them."))
     problems = (*unsearchable, *wrong_size)
-    result = _result(checked, (files, blobs, chunks, indexed, orphans), (*problems, *notes), ok=not problems)
-    about = {"chunker": versions.get("chunker", ""), "views": views, "models": _models(database)}
-    result = result.model_copy(update=about)
+    result = CheckResult(
+        ok=not problems,
+        checked=checked,
+        files=files,
+        blobs=blobs,
+        chunks=chunks,
+        indexed=indexed,
+        orphans=orphans,
+        chunker=versions.get("chunker", ""),
+        views=views,
+        models=_models(database),
+        messages=(*problems, *notes),
+    )
     if failure is not None and not isinstance(failure, RebuildError):
         return result, ""
     return result, "prune" if wrong_size else "refresh"
@@ -299,7 +284,7 @@ def prune_views(store: Store) -> tuple[str, ...]:
         Names of the branches whose views (the files of a branch) were removed.
     """
 
-    def prune_if_any(database: "Connection") -> tuple[str, ...]:
+    def prune_if_any(database: Connection) -> tuple[str, ...]:
         unused = database.execute(f"{_UNUSED_BLOBS} LIMIT 1").fetchone()
         if store.is_read_only or not (unused or _gone_views(database)):
             return ()
@@ -308,7 +293,7 @@ def prune_views(store: Store) -> tuple[str, ...]:
     return store.run_if_current(prune_if_any) or ()
 
 
-def _gone_views(database: "Connection") -> list[tuple[int, str]]:
+def _gone_views(database: Connection) -> list[tuple[int, str]]:
     """Return the id and name of each view whose branch or directory is gone."""
     return [
         (row, as_utf8(decode_text(name)))
@@ -317,7 +302,7 @@ def _gone_views(database: "Connection") -> list[tuple[int, str]]:
     ]
 
 
-def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResult:
+def _prune(database: Connection, store: Store, *, vectors: bool) -> PruneResult:
     before = store.files.size()
     with write_transaction(database):
         gone = _gone_views(database)
@@ -345,7 +330,7 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
     )
 
 
-def _prune_vectors(database: "Connection") -> int:
+def _prune_vectors(database: Connection) -> int:
     """Remove the embeddings of texts that no chunk has, and embeddings of a wrong size; return their number."""
     removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
     removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
@@ -355,7 +340,7 @@ def _prune_vectors(database: "Connection") -> int:
     return removed
 
 
-def _compact(database: "Connection") -> None:
+def _compact(database: Connection) -> None:
     """Make the database file smaller if much of it is unused, unless another process is reading the file."""
     free, pages, page = (
         int(database.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 
 from ripwrap._text import FsPath
 from ripwrap.errors import EmbedReason, HintedText
+from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.tables import Sent
 from ripwrap.models import Model
 
@@ -21,9 +22,6 @@ def _keep_hints(text: object, check: ValidatorFunctionWrapHandler) -> str:
 HintedSentence: TypeAlias = Annotated[str, WrapValidator(_keep_hints)]
 """Sentence, perhaps a `HintedText`: a text with hints that say what to do."""
 HintedSentences: TypeAlias = tuple[HintedSentence, ...]
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 SkipReason: TypeAlias = Literal["binary", "unreadable"]
 
@@ -277,7 +275,7 @@ class VectorSearch:
         incomplete: Sentence about the texts that have no embedding yet; empty if all texts have one.
     """
 
-    search: "Callable[[Connection, int], Pool | None] | None"
+    search: Callable[[Connection, int], Pool | None] | None
     weight: float | None = None
     unavailable: str = ""
     incomplete: str = ""

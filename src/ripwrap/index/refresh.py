@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING
 
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._text import shown
@@ -31,9 +30,9 @@ from ripwrap.index.storage.database import (
     encode_text,
     write_transaction,
 )
-from ripwrap.index.storage.packages import sqlite3
+from ripwrap.index.storage.packages import Connection, sqlite3
 from ripwrap.index.storage.postings import Postings, PostingsReader, PostingsWriter
-from ripwrap.index.storage.sums import RowChecks
+from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import (
     Row,
     View,
@@ -51,9 +50,6 @@ from ripwrap.index.storage.tables import (
     stamps_digest_of,
 )
 from ripwrap.index.workers import SizedRequest, Splitter
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -98,9 +94,8 @@ class _Counts:
 
 
 def refresh(
-    database: "Connection",
-    postings: Postings,
-    checks: RowChecks,
+    database: Connection,
+    store: Store,
     view: View,
     paths: Sequence[str],
     splitter: Splitter,
@@ -113,8 +108,7 @@ def refresh(
 
     Args:
         database: The index.
-        postings: Full-text search of the index.
-        checks: Checksums of rows that were compared.
+        store: Store of the index, with its full-text search and its checksums.
         view: View to update.
         paths: Files of the view, relative to its root.
         splitter: Object that reads files, and splits them into chunks.
@@ -135,14 +129,14 @@ def refresh(
     # transaction (https://sqlite.org/isolation.html): searches see the state before or after the transaction, even if
     # this process is killed.
     found, unreadable_paths = read_stamps(view.root, paths, follow=view.follows)
-    counts = _Counts(unreadable=unreadable_paths)
+    counts, postings = _Counts(unreadable=unreadable_paths), store.postings
     with postings.reading(database) as reader:
         generation, number = generation_of(database, view), number_of(database, view)
         if generation != expected and not insist:
             return None
         unchanged = stamps_digest_of(database, number) == found.digest()
         if unchanged:
-            checks.check_view(database, number)
+            store.checks.check_view(database, number)
         notes = notes_of(database, number) if unchanged else []
         known = {} if unchanged else rows_of(database, number)
     if unchanged:
@@ -166,7 +160,7 @@ def refresh(
         except sqlite3.OperationalError as error:
             # A read-only index is still up to date if only the times of files differ.
             read_only = code_of(error) == READONLY and generation is not None and not gone
-            if not (read_only and _have_same_content(database, view, differing, known)):
+            if not (read_only and all(_has_same_content(database, view, path, known.get(path)) for path in differing)):
                 raise
         except RipwrapError:  # perhaps the disk is full, and the log has rows of the transaction
             with suppress(sqlite3.Error):
@@ -177,7 +171,7 @@ def refresh(
     return _make_result(len(known), notes, counts), generation
 
 
-def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
+def _tidy(database: Connection, postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
     """Empty the write-ahead log if it is long; delete documents of full-text search whose content was removed."""
     if counts.chunks > _CHUNKS_PER_CHECKPOINT:
         checkpoint(database)
@@ -190,13 +184,8 @@ def _find_differences(
 ) -> tuple[list[str], set[str]]:
     """Compare files with their rows in the index; return the paths to read, and the paths that are gone.
 
-    Args:
-        view: The view.
-        known: Rows of the view, by path.
-        stamps: Sizes and times of the listed files, by path.
-        counts: Counts of the refresh.
-        outdated: True if rows may be newer than the list of files. A file that is not in the list then counts as gone
-            only if it does not exist. If the file is ignored now, the next refresh removes its row.
+    If `outdated` is true, rows may be newer than the list of files. A file that is not in the list then counts as gone
+    only if it does not exist. If the file is ignored now, the next refresh removes its row.
     """
     differing: list[str] = []
     follow = view.follows
@@ -219,7 +208,7 @@ def _find_differences(
 
 
 def _write_differences(
-    database: "Connection",
+    database: Connection,
     postings: PostingsWriter,
     view: View,
     splitter: Splitter,
@@ -275,7 +264,7 @@ def _write_differences(
 
 
 def _index_file(
-    database: "Connection", postings: PostingsWriter, path: str, found: SplitFile, counts: _Counts
+    database: Connection, postings: PostingsWriter, path: str, found: SplitFile, counts: _Counts
 ) -> Row | None:
     """Add the content of a file to the index, if it is new content.
 
@@ -295,11 +284,7 @@ def _index_file(
     return Row(path, blob, found.note, *found.stamp)
 
 
-def _have_same_content(database: "Connection", view: View, paths: Iterable[str], known: Mapping[str, Row]) -> bool:
-    return all(_has_same_content(database, view, path, known.get(path)) for path in paths)
-
-
-def _has_same_content(database: "Connection", view: View, path: str, row: Row | None) -> bool:
+def _has_same_content(database: Connection, view: View, path: str, row: Row | None) -> bool:
     """Return True if the index has the current content of a file; the times of the file are ignored."""
     check()
     try:
@@ -312,9 +297,7 @@ def _has_same_content(database: "Connection", view: View, path: str, row: Row | 
     return row is not None and (row.blob, row.note) == (find_blob(database, path, found.digest), note)
 
 
-def _write_row(
-    database: "Connection", number: int, path: str, old: Row | None, row: Row | None, counts: _Counts
-) -> None:
+def _write_row(database: Connection, number: int, path: str, old: Row | None, row: Row | None, counts: _Counts) -> None:
     """Write the row of a file, or delete it if `row` is `None`; note the content that the file no longer has."""
     if row is None:
         database.execute("DELETE FROM tree WHERE view = ? AND path = ?", (number, encode_text(path)))
@@ -329,13 +312,7 @@ def _write_row(
 
 
 def _make_result(files: int, notes: Sequence[tuple[str, str]], counts: _Counts) -> RefreshResult:
-    """Return the result of a refresh, and log the unreadable files.
-
-    Args:
-        files: Number of files in the view.
-        notes: Path and note of each file that is `'binary'`, `'unreadable'` or `'cut'`; see `Row`.
-        counts: Counts of the refresh.
-    """
+    """Return the result of a refresh, given the number of its files and those with a note; log the unreadable files."""
     for path, why in sorted(counts.unreadable.items()):
         _LOGGER.warning("could not read %s: %s", shown(path), why)
     binary = [path for path, note in notes if note == "binary"]

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import best_rows, log_remark
@@ -23,13 +22,11 @@ from ripwrap._ranking.word_query import MAX_QUERY_WORDS, LongQuery, WordQuery
 from ripwrap.index.file_state import ChunkSpan, IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import DamageError, check, decode_text, select_in
+from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.postings import PostingsReader, WordMatches
 from ripwrap.index.storage.sums import RowChecks, names_of
 from ripwrap.index.storage.tables import View, indexed_file
 from ripwrap.results import RankedChunk
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _LIKE_SIGN = re.compile("(?=[!%_])")
 """Pattern for the place before a character that has a meaning in SQL's LIKE; `!` there takes the meaning away."""
@@ -93,7 +90,7 @@ class IndexResults:
 
 
 def search(
-    database: "Connection",
+    database: Connection,
     postings: PostingsReader,
     checks: RowChecks,
     view: View,
@@ -163,7 +160,7 @@ def _with_rarest(query: WordQuery, long: LongQuery, postings: PostingsReader) ->
 
 
 def _word_pool(
-    database: "Connection", checks: RowChecks, match: WordMatches, view: int, defined: Mapping[int, Container[str]]
+    database: Connection, checks: RowChecks, match: WordMatches, view: int, defined: Mapping[int, Container[str]]
 ) -> Pool:
     """Return ids and BM25 of chunks of a view: the chunks with the highest BM25, then some chunks of `defined`.
 
@@ -186,7 +183,7 @@ def _word_pool(
     return [*pool, *((row, scores[row]) for row in some if row in scores)]
 
 
-def _find_named(database: "Connection", view: int, query: WordQuery) -> list[int]:
+def _find_named(database: Connection, view: int, query: WordQuery) -> list[int]:
     """Return the ids of the contents of files whose name the query has, at most `POOL_SIZE`, the best names first."""
     names = names_in(query)
     found: list[tuple[float, str, int]] = []
@@ -202,14 +199,14 @@ def _find_named(database: "Connection", view: int, query: WordQuery) -> list[int
     return [blob for _, _, blob in sorted(found)[:POOL_SIZE]]
 
 
-def _named_pool(database: "Connection", match: WordMatches, named: Collection[int]) -> list[tuple[int, float]]:
+def _named_pool(database: Connection, match: WordMatches, named: Collection[int]) -> list[tuple[int, float]]:
     """Return the ids and BM25 of the chunks of some contents; BM25 is 0 if a chunk has no word of the query."""
     scores = dict(match.of_blobs(named))
     first = {row: 0.0 for _, row in select_in(database, _SELECT_FIRST, list(named))}
     return list((first | scores).items())
 
 
-def _find_definitions(database: "Connection", symbols: Collection[str]) -> dict[int, set[str]]:
+def _find_definitions(database: Connection, symbols: Collection[str]) -> dict[int, set[str]]:
     """Return the ids of the chunks that define at least one of the symbols, each with the symbols that it defines."""
     found: dict[int, set[str]] = {}
     for row, name in select_in(database, "SELECT chunk, name FROM definition WHERE name IN ({})", list(symbols)):
@@ -217,7 +214,7 @@ def _find_definitions(database: "Connection", symbols: Collection[str]) -> dict[
     return found
 
 
-def _names_of_chunks(database: "Connection", rows: Collection[int]) -> dict[int, tuple[str, ...]]:
+def _names_of_chunks(database: Connection, rows: Collection[int]) -> dict[int, tuple[str, ...]]:
     """Map chunks to the names that they define: all chunks of the contents of the chunks with ids in `rows`.
 
     The checksums of these contents were compared before.
@@ -243,7 +240,7 @@ def _check_names(
         raise DamageError("the names that files define are incomplete")
 
 
-def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int, bytes]]:
+def _keep_in_view(database: Connection, view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int, bytes]]:
     """Map ids of chunks to path, start and digest; drop chunks that are not in the view (the files of a branch)."""
     check()
     return {
@@ -288,7 +285,7 @@ class _StoredChunk:
 
 
 def _read_candidates(
-    database: "Connection",
+    database: Connection,
     view: View,
     number: int,
     names: Mapping[int, Collection[str]],
@@ -323,7 +320,7 @@ def _read_candidates(
 
 
 def _read_empty(
-    database: "Connection", view: View, number: int, named: Sequence[int], files: dict[int, IndexedFile]
+    database: Connection, view: View, number: int, named: Sequence[int], files: dict[int, IndexedFile]
 ) -> dict[ChunkCandidate, _StoredChunk]:
     """Return an empty candidate for each of the contents that has no chunk, and add their files to `files`."""
     found: dict[ChunkCandidate, _StoredChunk] = {}

@@ -14,7 +14,7 @@ from ripwrap._code.windows import Chunk, without_blank_lines
 from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import SourceText
 from ripwrap._ranking.word_query import MAX_WORD_CHARS, fts_text
-from ripwrap._text import raw_bytes, text_of
+from ripwrap._text import raw_bytes
 from ripwrap.index.file_state import ChunkSpan, Stamp, read_file
 
 _DIGEST_BYTES = 16
@@ -106,14 +106,7 @@ class SplitRequest(NamedTuple):
 
 
 def split_file(root: str, request: SplitRequest, *, follow: bool, chunker: Chunker) -> SplitFile:
-    """Read a file, and split it into chunks unless the index already has its content.
-
-    Args:
-        root: Directory of the path.
-        request: The file.
-        follow: Follow links.
-        chunker: Object that splits the text into chunks.
-    """
+    """Read a file, and split it into chunks unless the index already has its content."""
     path, known = request
     try:
         found = read_file(root, path, follow=follow)
@@ -135,7 +128,7 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
         ChunkPosition(*span, chunk.start_line, chunk.end_line, chunk.symbol)
         for chunk, span in zip(chunks, _spans(source, chunks), strict=True)
     ]
-    words = [words_of(text if source.exact else text_of(raw_bytes(text))) for text in texts]
+    words = [words_of(source.readable(text)) for text in texts]
     return SplitText(
         positions,
         [*map(_text_digest, texts)],
@@ -156,18 +149,14 @@ def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[ChunkSpan]:
         return
     behind = at = 0
     for chunk in chunks:
-        at += len(_encoded(text[behind : chunk.start]))
+        at += len(raw_bytes(text[behind : chunk.start]))
         behind = chunk.start
-        yield ChunkSpan(chunk.start, at, len(_encoded(text[chunk.start : chunk.end])))
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+        yield ChunkSpan(chunk.start, at, len(raw_bytes(text[chunk.start : chunk.end])))
 
 
 def _text_digest(text: str) -> bytes:
     """Return the digest of a text, which is the key of its embedding."""
-    return hashlib.blake2b(_encoded(text), digest_size=_DIGEST_BYTES).digest()
+    return hashlib.blake2b(raw_bytes(text), digest_size=_DIGEST_BYTES).digest()
 
 
 class _WordCharacters(dict[int, str]):

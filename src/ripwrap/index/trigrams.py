@@ -20,29 +20,29 @@ tantivy is made when it is first needed. It is rebuilt if it is damaged or docum
 import codecs
 import logging
 import secrets
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
 
-from ripwrap._ranking.fts import batches
 from ripwrap._ripgrep.literals import AllOf, Required, fold
 from ripwrap._safe_open import without_replaced
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
 from ripwrap.index.file_state import read_file
-from ripwrap.index.storage.database import DamageError, check, decode_text, read_transaction, write_transaction
-from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors
-from ripwrap.index.storage.packages import tantivy
-from ripwrap.index.storage.postings import is_folder
+from ripwrap.index.storage.database import (
+    DamageError,
+    check,
+    decode_text,
+    read_transaction,
+    select_in,
+    write_transaction,
+)
+from ripwrap.index.storage.engine import EngineFolder, EngineState, RebuildError, engine_errors, reading_state
+from ripwrap.index.storage.packages import Connection, tantivy
+from ripwrap.index.storage.postings import change_count, is_folder
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, number_of
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
-
-    from tantivy import Document, IndexWriter, Query, Schema, Searcher, TextAnalyzer
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -74,21 +74,6 @@ _SELECT_UNSURE = (
     " WHERE blob.trigrams < 0"
 )
 _SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND blob IN ({})"
-
-
-class TrigramState(NamedTuple):
-    """Row of the database that describes tantivy's directory of trigrams.
-
-    Attributes:
-        folder: Name of the directory.
-        state: Random number, which is replaced when the documents change.
-        documents: Number of documents that the directory must have at least; killed processes may have left further
-            documents.
-    """
-
-    folder: str
-    state: int
-    documents: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +136,7 @@ class Trigrams:
         """Index the trigrams of new and changed files of a view. This method raises the errors of `find()`."""
         self.find(view, _ANYTHING)
 
-    def prune(self, database: "Connection") -> None:
+    def prune(self, database: Connection) -> None:
         """Delete the trigrams of file contents that the index no longer has."""
         try:
             self._delete_unused(database)
@@ -162,7 +147,7 @@ class Trigrams:
         """Close the files."""
         self._opened = None
 
-    def _find(self, database: "Connection", view: View, required: Required | None) -> FoundFiles | None:
+    def _find(self, database: Connection, view: View, required: Required | None) -> FoundFiles | None:
         if required is None:
             with read_transaction(database):
                 self._store.checks.check_view(database, number_of(database, view))
@@ -181,7 +166,7 @@ class Trigrams:
         folder = shown(str(self._store.folder))
         raise RipwrapError(f"the index of trigrams in {folder} was damaged {_ATTEMPTS} times in a row; check the disk")
 
-    def _update(self, database: "Connection", view: View) -> None:
+    def _update(self, database: Connection, view: View) -> None:
         """Index the trigrams of the files of a view that have none yet, at most `_FILES_PER_TRANSACTION` at a time."""
         number, last = number_of(database, view), 0
         while database.execute(_SELECT_MISSING, (number, last, 1)).fetchone():
@@ -193,15 +178,15 @@ class Trigrams:
                 last = rows[-1][0] if rows else last
             self._store.postings.remove_others(database)
 
-    def _write(self, database: "Connection", texts: Iterable[tuple[int, bytes]], files: int) -> None:
+    def _write(self, database: Connection, texts: Iterable[tuple[int, bytes]], files: int) -> None:
         """Write one document of trigrams for each content, and set the column `trigrams`.
 
         A write transaction must be open.
         """
-        writer: IndexWriter | None = None
         marks: list[tuple[int, int]] = []
         engine: EngineFolder | None = None
-        try:
+        writer: tantivy.IndexWriter | None = None
+        with ExitStack() as stack:
             for blob, text in texts:
                 check()
                 # A text after a byte order mark of UTF-8 may have a NUL; rg treats such a file as binary.
@@ -210,21 +195,13 @@ class Trigrams:
                     continue
                 if engine is None or writer is None:
                     engine = self._engine_to_write(database)
-                    writer = engine.writer(files)
+                    writer = stack.enter_context(engine.writing(files))
                 with engine_errors(engine.path, writing=True):
                     writer.add_document(_document(blob, text))
-            if engine is not None and writer is not None:
-                with engine_errors(engine.path, writing=True):
-                    writer.commit()
-                    writer.wait_merging_threads()
-        except BaseException:
-            if engine is not None and writer is not None:
-                engine.abandon(writer)
-            raise
         database.executemany("UPDATE blob SET trigrams = ? * id WHERE id = ?", marks)
-        _change_count(database, sum(value == _INDEXED for value, _ in marks))
+        change_count(database, sum(value == _INDEXED for value, _ in marks), "trigrams")
 
-    def _engine_to_write(self, database: "Connection") -> EngineFolder:
+    def _engine_to_write(self, database: Connection) -> EngineFolder:
         """Return tantivy's directory of trigrams, or a new one if it is missing or has too many unused documents."""
         state = _state_of(database)
         if state is not None:
@@ -239,35 +216,25 @@ class Trigrams:
         return engine
 
     @contextmanager
-    def _reading(self, database: "Connection") -> "Generator[Searcher | None]":
+    def _reading(self, database: Connection) -> "Generator[tantivy.Searcher | None]":
         """Hold a read transaction, and yield a searcher with the documents of the contents that are marked as indexed.
 
-        If the database names no directory of trigrams, yield `None`.
-
-        A document is added before its content is marked, and deleted after its content is removed. So if the state of
-        the database is the same before and after the searcher is opened, the searcher has all documents of that state.
+        If the database names no directory of trigrams, yield `None`. A content is marked after its document is added.
 
         Raises:
             RebuildError: The directory is missing or damaged, or documents are missing.
             RipwrapError: The directory cannot be read.
         """
-        while True:
-            check()
-            before = _state_of(database)
-            try:
-                searcher = None if before is None else self._engine(before.folder).searcher()
-            except RebuildError:
-                if _state_of(database) == before:
-                    raise
-                continue
-            with read_transaction(database):
-                if _state_of(database) == before:
-                    if before is not None and searcher is not None and searcher.num_docs < before.documents:
-                        raise RebuildError("the trigrams of some files are missing")
-                    yield searcher
-                    return
 
-    def _delete_unused(self, database: "Connection") -> None:
+        def open_searcher(state: EngineState | None) -> "tantivy.Searcher | None":
+            return None if state is None else self._engine(state.folder).searcher()
+
+        with reading_state(database, _state_of, open_searcher) as (state, searcher):
+            if state is not None and searcher is not None and searcher.num_docs < state.documents:
+                raise RebuildError("the trigrams of some files are missing")
+            yield searcher
+
+    def _delete_unused(self, database: Connection) -> None:
         if _state_of(database) is None:
             return
         with write_transaction(database):
@@ -279,19 +246,12 @@ class Trigrams:
             unused = _every_blob(engine) - used
             if not unused:
                 return
-            writer = engine.writer(0)
-            try:
-                with engine_errors(engine.path, writing=True):
-                    for blob in unused:
-                        writer.delete_documents_by_term("blob", blob)
-                    writer.commit()
-                    writer.wait_merging_threads()
-            except BaseException:
-                engine.abandon(writer)
-                raise
-            _change_count(database, engine.searcher().num_docs - state.documents)
+            with engine.writing(0) as writer, engine_errors(engine.path, writing=True):
+                for blob in unused:
+                    writer.delete_documents_by_term("blob", blob)
+            change_count(database, engine.searcher().num_docs - state.documents, "trigrams")
 
-    def _reset(self, database: "Connection", why: str) -> None:
+    def _reset(self, database: Connection, why: str) -> None:
         """Delete all trigrams, so that they are indexed again, unless another process has already deleted them."""
         damaged = None if self._opened is None else self._opened.path.name
         with write_transaction(database):
@@ -311,7 +271,7 @@ class Trigrams:
         return self._opened
 
 
-def _state_of(database: "Connection") -> TrigramState | None:
+def _state_of(database: Connection) -> EngineState | None:
     row = database.execute("SELECT folder, state, documents FROM trigrams").fetchone()
     if row is None:
         lost = database.execute("SELECT 1 FROM blob WHERE trigrams > 0 LIMIT 1").fetchone() is not None
@@ -319,53 +279,38 @@ def _state_of(database: "Connection") -> TrigramState | None:
         lost = not (is_folder(row[0]) and isinstance(row[2], int))
     if lost:
         raise DamageError("the row about its trigrams is damaged")
-    return None if row is None else TrigramState(*row)
+    return None if row is None else EngineState(*row)
 
 
-def _change_count(database: "Connection", more: int) -> None:
-    """Add `more` to the number `documents` in the database.
-
-    Also replace the random number `state`, by which other processes notice the change.
-    """
-    database.execute("UPDATE trigrams SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
-
-
-def _forget(database: "Connection") -> None:
+def _forget(database: Connection) -> None:
     """Mark all contents as not read yet, and remove the name of the trigrams' directory from the database."""
     database.execute("UPDATE blob SET trigrams = NULL WHERE trigrams IS NOT NULL")
     database.execute("DELETE FROM trigrams")
 
 
-def _all_files(database: "Connection", view: View) -> FoundFiles | None:
+def _all_files(database: Connection, view: View) -> FoundFiles | None:
     number = number_of(database, view)
     return None if number is None else FoundFiles(_count_files(database, number), None, ())
 
 
-def _count_files(database: "Connection", number: int) -> int:
+def _count_files(database: Connection, number: int) -> int:
     return int(database.execute("SELECT count(*) FROM tree WHERE view = ?", (number,)).fetchone()[0])
 
 
 def _found_files(
-    database: "Connection", view: View, searcher: "Searcher | None", required: Required
+    database: Connection, view: View, searcher: "tantivy.Searcher | None", required: Required
 ) -> FoundFiles | None:
     number = number_of(database, view)
     if number is None:
         return None
     unsure = {decode_text(path) for (path,) in database.execute(_SELECT_UNSURE, {"view": number})}
     blobs = [] if searcher is None else _matching_blobs(searcher, required)
-    named = [path for path in _paths_of(database, number, blobs) if path not in unsure]
+    paths = (decode_text(path) for (path,) in select_in(database, _SELECT_PATHS, blobs, (number,)))
+    named = [path for path in paths if path not in unsure]
     return FoundFiles(_count_files(database, number), tuple(sorted(named)), tuple(sorted(unsure)))
 
 
-def _paths_of(database: "Connection", number: int, blobs: Sequence[int]) -> Iterator[str]:
-    for some in batches(blobs):
-        check()
-        statement = _SELECT_PATHS.format(",".join("?" * len(some)))
-        for (path,) in database.execute(statement, (number, *some)):
-            yield decode_text(path)
-
-
-def _matching_blobs(searcher: "Searcher", required: Required) -> list[int]:
+def _matching_blobs(searcher: "tantivy.Searcher", required: Required) -> list[int]:
     """Return the ids of the contents (blobs) with the trigrams that `required` asks for, in ascending order."""
     limit = max(searcher.num_docs, 1)
     hits = searcher.search(_query(required), limit, count=False, order_by_field="blob").hits
@@ -379,7 +324,7 @@ def _every_blob(engine: EngineFolder) -> set[int]:
     return {int(blob) for blob, _ in hits}
 
 
-def _query(required: Required) -> "Query":
+def _query(required: Required) -> "tantivy.Query":
     if isinstance(required, bytes):
         text = required.decode("latin-1")
         terms = dict.fromkeys(text[start : start + 3] for start in range(min(len(text) - 2, _MAX_TERMS)))
@@ -390,7 +335,7 @@ def _query(required: Required) -> "Query":
 
 
 @cache
-def _schema() -> "Schema":
+def _schema() -> "tantivy.Schema":
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("blob", fast=True, indexed=True)
     builder.add_text_field("text", tokenizer_name="trigrams", index_option="basic")
@@ -398,11 +343,11 @@ def _schema() -> "Schema":
 
 
 @cache
-def _analyzer() -> "TextAnalyzer":
+def _analyzer() -> "tantivy.TextAnalyzer":
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3, False)).build()
 
 
-def _document(blob: int, text: bytes) -> "Document":
+def _document(blob: int, text: bytes) -> "tantivy.Document":
     document = tantivy.Document()
     document.add_integer("blob", blob)
     document.add_text("text", fold(text).decode("latin-1"))

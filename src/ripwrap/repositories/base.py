@@ -35,8 +35,8 @@ from ripwrap.repositories.scheduler import AnyExecutor, Arrival, OnRootsEnded, R
 from ripwrap.results import GrepResult
 
 if TYPE_CHECKING:
-    from ripwrap.index.base import ChunkerName
     from ripwrap.index.embeddings.protocol import Embedder
+    from ripwrap.index.settings import ChunkerName
 else:
     ChunkerName, Embedder = str, Any  # annotations can be evaluated without loading the index
 

@@ -384,7 +384,7 @@ def _names(model: type[ToolArguments]) -> dict[str, str]:
 
 def _error_text(problem: ErrorDetails, names: Mapping[str, str]) -> str:
     name = names.get(str(problem["loc"][0]), str(problem["loc"][0]))
-    given = _quoted(repr(problem["input"]))
+    given = cut_text(repr(problem["input"]), MAX_QUOTED_CHARS)
     match problem["type"]:
         case "missing":
             return f"{name} is missing; it has no default"
@@ -404,10 +404,6 @@ def _error_text(problem: ErrorDetails, names: Mapping[str, str]) -> str:
             }
             expected = next((text for start, text in what.items() if kind.startswith(start)), problem["msg"])
             return f"{name} must be {expected}, got {given}"
-
-
-def _quoted(text: str) -> str:
-    return cut_text(text, MAX_QUOTED_CHARS)
 
 
 _ARGUMENTS = {

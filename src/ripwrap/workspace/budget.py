@@ -3,6 +3,7 @@
 In this package, an answer is the result of a tool, and its budget is the workspace's `max_chars`.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -86,11 +87,7 @@ def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
     answer = answer_of(most)
     if len(str(answer)) <= max_chars:
         return answer
-    fits, too_many = 0, most
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        fits, too_many = (middle, too_many) if len(str(answer_of(middle))) <= max_chars else (fits, middle)
-    return answer_of(fits)
+    return answer_of(bisect_left(range(1, most), True, key=lambda count: len(str(answer_of(count))) > max_chars))
 
 
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:

@@ -12,16 +12,15 @@ from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.rank import rank_request, run_rank
 from ripwrap._ranking.passages import DEEP
 from ripwrap._ranking.scoring import NO_EVIDENCE
-from ripwrap._text import as_utf8, in_seconds, plural
-from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
+from ripwrap._text import as_utf8, plural
+from ripwrap.errors import RipwrapError
 from ripwrap.models import PathError
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.anchors import line_hashes
-from ripwrap.workspace.arguments import spell_as_argument
 from ripwrap.workspace.budget import NAMES_SHARE, shortened
 from ripwrap.workspace.codebase_search_tool import CodebaseSearchArguments, CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, expand_chunks, read_source_file
-from ripwrap.workspace.notes import notes_of
+from ripwrap.workspace.notes import notes_of, unused_index_note
 from ripwrap.workspace.redact import Redaction, redact_name
 from ripwrap.workspace.scope import Scope, Settings, half, open_scope
 from ripwrap.workspace.shown_lines import snippet
@@ -63,17 +62,8 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
         if indexes is not None:
             try:
                 answer = await indexes.search(run, replace(scope, timeout=half(scope.timeout)), query, limit + 1)
-            except (SearchError, BinaryError):
-                raise
-            except RipwrapError as error:  # continue without the index
-                notes.append(f"The index could not be used: {spell_error(error, spell_as_argument)}.")
-            except TimeoutError:
-                if scope.timeout is None:
-                    raise
-                notes.append(
-                    f"The index could not be refreshed within {in_seconds(scope.timeout / 2)}, so it was not used; "
-                    "index_codebase refreshes it without a time limit."
-                )
+            except (RipwrapError, TimeoutError) as error:  # continue without the index
+                notes.append(unused_index_note(error, scope.timeout))
         ranking: Ranking
         if answer is None:
             ranking = "files"
@@ -155,7 +145,6 @@ def _fit_to_budget(
                 _code_place(chunk, scope, limit, settings) for chunk, limit in zip(places, lines, strict=True)
             ),
             truncated=bool(left_out),
-            next_offset=None,
             message=f"{found}{way}",
             notes=tuple(notes),
         )

@@ -22,8 +22,8 @@ from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._text import as_utf8, in_seconds, nothing_found, plural
-from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, RipwrapError, SearchError, spell_error
+from ripwrap._text import as_utf8, nothing_found, plural
+from ripwrap.errors import CapabilityError, Hint, PatternError, RipwrapError, SearchError
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
@@ -34,7 +34,7 @@ from ripwrap.workspace.content_call import ContentCall
 from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
 from ripwrap.workspace.literal_names import names_on_disk, resolve_names
 from ripwrap.workspace.memory import page_note
-from ripwrap.workspace.notes import escape_note, listed, notes_of
+from ripwrap.workspace.notes import escape_note, listed, notes_of, unused_index_note
 from ripwrap.workspace.other_spellings import other_spellings_note
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.results import FileHits, shown_start
@@ -73,7 +73,6 @@ LITERAL_SECONDS = 5.0
 """Time limit in seconds for searching an invalid pattern as plain text, to count the matches."""
 
 _PCRE2 = Hint("pcre2", True)
-_WITHOUT_CONTEXT = {"context_lines": 0, "before_context": 0, "after_context": 0}
 
 
 async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments) -> GrepContentResult:
@@ -139,19 +138,8 @@ async def _with_candidates(run: Runner, indexes: "Indexes", call: ContentCall) -
         return replace(
             call, candidates=await indexes.candidates(run, replace(scope, timeout=half(scope.timeout)), required)
         )
-    except (SearchError, BinaryError):
-        raise
-    except RipwrapError as error:  # continue without the index
-        return replace(call, notes=(f"The index could not be used: {spell_error(error, spell_as_argument)}.",))
-    except TimeoutError:
-        if scope.timeout is None:
-            raise
-        seconds = in_seconds(scope.timeout / 2)
-        note = (
-            f"The index could not be refreshed within {seconds}, so it was not used; "
-            "index_codebase refreshes it without a time limit."
-        )
-        return replace(call, notes=(note,))
+    except (RipwrapError, TimeoutError) as error:  # continue without the index
+        return replace(call, notes=(unused_index_note(error, scope.timeout),))
 
 
 async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
@@ -186,9 +174,6 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
         **_about(call, found.end, timed_out=found.timed_out, notes=notes),
         files=tuple(FileHits(path=call.shown(file.path), count=found.hits_of(file)) for file in files),
         message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(call, found)}{explained}",
-        matches=(),
-        truncated=False,
-        next_offset=None,
         total_matches=found.hits,
         files_matched=found.files,
         exact=page.exact,
@@ -370,7 +355,6 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
             truncated=found.total > end or not exact,
             next_offset=end if found.total > end and count else None,
             message=said if found.total else f"{nothing_found('matches', ended_after)}.{explained}",
-            matches=(),
             total_matches=found.counted if counting else None,
             files_matched=found.total,
             exact=exact,

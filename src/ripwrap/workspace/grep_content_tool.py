@@ -111,14 +111,18 @@ class GrepContentArguments(ToolArguments, frozen=True):
         return values
 
 
-class FurtherLines(frozenset[int]):
-    """Numbers of lines. All are equal, because results are compared by their fields alone."""
+class _NotCompared:
+    """Base class of values in private attributes: all are equal, because results are compared by their fields alone."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FurtherLines)
+        return isinstance(other, type(self))
 
     def __hash__(self) -> int:
-        return hash(FurtherLines)
+        return hash(type(self))
+
+
+class FurtherLines(_NotCompared, frozenset[int]):
+    """Numbers of lines."""
 
 
 class ContentMatch(Model, frozen=True):
@@ -159,9 +163,9 @@ class ContentMatch(Model, frozen=True):
                 number += 1
 
 
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """Order in which a page was filled. All are equal, because results are compared by their fields alone.
+@dataclass(frozen=True, eq=False)
+class Turns(_NotCompared):
+    """Order in which a page was filled.
 
     Attributes:
         offset: Number of matches before the page.
@@ -170,12 +174,6 @@ class Turns:
 
     offset: int = 0
     order: tuple[int, ...] = ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Turns)
-
-    def __hash__(self) -> int:
-        return hash(Turns)
 
 
 class GrepContentResult(ToolResult, frozen=True):

@@ -6,36 +6,28 @@ from ripwrap.workspace.index_results import IndexCodebaseResult, IndexHealthResu
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
 
-class IndexCodebaseArguments(ToolArguments, frozen=True):
-    """Model without fields, because `index_codebase()` takes no arguments."""
+class NoArguments(ToolArguments, frozen=True):
+    """Model without fields, because these tools take no arguments."""
 
 
-class IndexStatusArguments(ToolArguments, frozen=True):
-    """Model without fields, because `index_status()` takes no arguments."""
-
-
-class IndexHealthCheckArguments(ToolArguments, frozen=True):
-    """Model without fields, because `index_health_check()` takes no arguments."""
-
-
-async def run_index_codebase(call: ToolCall, _: IndexCodebaseArguments) -> IndexCodebaseResult:
+async def run_index_codebase(call: ToolCall, _: NoArguments) -> IndexCodebaseResult:
     """Make or refresh the index of each root, without a time limit."""
     return await call.required_indexes().index_codebase(call.untimed, call.progress)
 
 
-async def run_index_status(call: ToolCall, _: IndexStatusArguments) -> IndexStatusResult:
+async def run_index_status(call: ToolCall, _: NoArguments) -> IndexStatusResult:
     """Return the status of the index of each root."""
     return await call.required_indexes().index_status(call.untimed)
 
 
-async def run_index_health_check(call: ToolCall, _: IndexHealthCheckArguments) -> IndexHealthResult:
+async def run_index_health_check(call: ToolCall, _: NoArguments) -> IndexHealthResult:
     """Check the index of each root."""
     return await call.required_indexes().index_health_check(call.untimed)
 
 
 INDEX_CODEBASE = ToolSpec(
     "index_codebase",
-    IndexCodebaseArguments,
+    NoArguments,
     IndexCodebaseResult,
     run_index_codebase,
     title="Make or refresh the index",
@@ -45,7 +37,7 @@ INDEX_CODEBASE = ToolSpec(
 )
 INDEX_STATUS = ToolSpec(
     "index_status",
-    IndexStatusArguments,
+    NoArguments,
     IndexStatusResult,
     run_index_status,
     title="Show what is indexed",
@@ -53,7 +45,7 @@ INDEX_STATUS = ToolSpec(
 )
 INDEX_HEALTH_CHECK = ToolSpec(
     "index_health_check",
-    IndexHealthCheckArguments,
+    NoArguments,
     IndexHealthResult,
     run_index_health_check,
     title="Check the index",

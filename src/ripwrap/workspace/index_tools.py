@@ -21,12 +21,13 @@ from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import as_utf8, plural
 from ripwrap.errors import Hint, HintedText, spell
-from ripwrap.index.base import BaseIndex, check_weight, weight_without_embedder_error
+from ripwrap.index.base import BaseIndex
 from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits, describe, limits_of
 from ripwrap.index.maintenance import Remedy, check_index, prune_views
 from ripwrap.index.models import CheckResult, IndexStatus, RefreshResult
 from ripwrap.index.models import Progress as Done
 from ripwrap.index.search import IndexResults
+from ripwrap.index.settings import check_weight, weight_without_embedder_error
 from ripwrap.index.storage.database import DamageError
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.options import StrPath
@@ -46,8 +47,6 @@ from ripwrap.workspace.redact import Redaction
 from ripwrap.workspace.scope import ReportProgress, Scope, Settings, scope_of_root
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from ripwrap.index.embeddings.protocol import Vectors
 
 
@@ -75,10 +74,10 @@ class _RootIndex(BaseIndex):
         self._allowed = found.allowed
         denied = found.denied
         if denied is not None:
-            self._is_excluded = lambda path: not denied.allows(path)
+            self._journal.is_excluded = lambda path: not denied.allows(path)
         self.is_guarded = "max_depth" in found.options
         if not self.is_guarded:
-            self._watches = 1  # so that the root is watched until the index is closed
+            self._journal.watches = 1  # so that the root is watched until the index is closed
         self._unsound = False
 
     async def find(
@@ -121,7 +120,7 @@ class _RootIndex(BaseIndex):
         """
         view = self._current_view()
 
-        def built(database: "Connection") -> bool:
+        def built(database: sqlite3.Connection) -> bool:
             found = database.execute("SELECT 1 FROM view WHERE root = ? AND options = ? LIMIT 1", view.key[:2])
             return found.fetchone() is not None and versions_of(database) == self._store.versions
 
@@ -347,7 +346,7 @@ class Indexes:
 
     def _common(self, message: str) -> dict[str, Any]:
         location = self._settings.sandbox.locate(".")
-        return {"root": as_utf8(location.cwd), "path": ".", "truncated": False, "next_offset": None, "message": message}
+        return {"root": as_utf8(location.cwd), "path": ".", "message": message}
 
 
 def check_index_options(

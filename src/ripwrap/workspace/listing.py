@@ -134,7 +134,6 @@ def _tree_result(
             total_files=tree.total,
             exact=exact,
             truncated=cut or not exact,
-            next_offset=None,
             message=_message(tree, entries, limit, ended_after, cut=cut),
             notes=notes,
             engine=engine,

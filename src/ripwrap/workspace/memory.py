@@ -56,13 +56,7 @@ class Memory:
 
 
 def page_note(memory: Memory, arguments: PagedArguments, counts: tuple[int | None, ...]) -> str:
-    """Return a sentence if the counts of all results are others than on the page before; empty if they are the same.
-
-    Args:
-        memory: What earlier calls have answered.
-        arguments: Arguments of the tool.
-        counts: Numbers of all results, such as matches and files.
-    """
+    """Return a sentence if the counts of all results are others than on the page before; empty if they are the same."""
     before = memory.exchange(arguments.model_copy(update={"offset": 0}), counts)
     if not arguments.offset or before is None or before.value == counts:
         return ""

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._text import in_seconds, plural, shown, shown_path
+from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.models import PathError
+from ripwrap.workspace.arguments import spell_as_argument
 from ripwrap.workspace.results import ListingEngine, shown_start
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
@@ -64,6 +66,23 @@ def notes_of(errors: Iterable[PathError], ended_after: float | None, scope: Scop
         named = own[0].model_copy(update={"path": location.shown(own[0].path or "")})
         much = "at least " if len(failed) > MAX_CHECKED_ERRORS else ""
         yield f"{much}{plural(len(own), 'path')} could not be read, the first: {_path_error_text(named)}."
+
+
+def unused_index_note(error: RipwrapError | TimeoutError, timeout: float | None) -> str:
+    """Return a note that an index was not used because of an error; raise an error that is not about the index.
+
+    Args:
+        error: Error of a call of the index.
+        timeout: Time limit of the tool in seconds; the index had half of it. `None` is no limit.
+    """
+    if isinstance(error, SearchError | BinaryError) or (isinstance(error, TimeoutError) and timeout is None):
+        raise error
+    if isinstance(error, RipwrapError):
+        return f"The index could not be used: {spell_error(error, spell_as_argument)}."
+    return (
+        f"The index could not be refreshed within {in_seconds((timeout or 0) / 2)}, so it was not used; "
+        "index_codebase refreshes it without a time limit."
+    )
 
 
 def scope_notes(

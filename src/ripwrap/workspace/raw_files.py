@@ -60,16 +60,13 @@ def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
     with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         # Read one byte more than allowed: if it exists, the file is too large, even if it has grown since `fstat()`.
-        content = b"" if max_bytes is not None and size > max_bytes else file.read(_size(max_bytes))
+        most = -1 if max_bytes is None else max_bytes + 1
+        content = b"" if max_bytes is not None and size > max_bytes else file.read(most)
     if max_bytes is not None and max(size, len(content)) > max_bytes:
         much = plural(max(size, len(content)), "byte")
         has = f"{shown_path(location.name)} has {much}, more than max_bytes={max_bytes}"
         raise ValueError(f"{has}; read a part with read_file, or pass a larger max_bytes")
     return content
-
-
-def _size(max_bytes: int | None) -> int:
-    return -1 if max_bytes is None else max_bytes + 1
 
 
 def _masked(redact: Redaction, content: bytes, timeout: float | None) -> bytes:

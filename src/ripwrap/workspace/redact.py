@@ -122,7 +122,7 @@ class Numbers:
     """Set of numbers of lines, with one byte for each line: a file may have millions of blank lines inside a key."""
 
     def __init__(self, flags: bytes = b"") -> None:
-        """Set the flags: byte N is not 0 if the set has the number N."""
+        """Set the flags: byte N is 1 if the set has the number N, and 0 if not."""
         self._flags = flags
 
     def __contains__(self, number: int) -> bool:
@@ -132,8 +132,8 @@ class Numbers:
         both = int.from_bytes(self._flags, "little") | int.from_bytes(other._flags, "little")
         return Numbers(both.to_bytes(max(len(self._flags), len(other._flags)), "little"))
 
-    def __iter__(self) -> Iterator[int]:
-        return (number for number, flag in enumerate(self._flags) if flag)
+    def __bool__(self) -> bool:
+        return 1 in self._flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,14 +364,11 @@ class _Finder:
         """Return a match for the filters of the rule, without a path. Its line is the text around it."""
         start = max(found.start() - MAX_SECRET_CHARS, 0)
         line = found.string[start : found.end() + MAX_SECRET_CHARS]
-        submatch = Submatch.model_construct(match=found[0], start=_size(line[: found.start() - start]), end=0)
+        before = len(raw_bytes(line[: found.start() - start]))
+        submatch = Submatch.model_construct(match=found[0], start=before, end=0)
         captures = Captures.model_construct(groups=found.groups(), named={})
         known: dict[str, Any] = {"path": "", "lines": line, "submatches": (submatch,), "captures": (captures,)}
         return ScanMatch.model_construct(**known, rule=self._rule.id)
-
-
-def _size(text: str) -> int:
-    return len(raw_bytes(text))
 
 
 def _has_any(words: Sequence[bytes], text: bytes) -> bool:

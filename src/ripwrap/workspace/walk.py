@@ -59,20 +59,21 @@ class ScopeWalk:
             alone = self._location.several
             root, sub = (os.path.join(self._location.cwd, path), os.curdir) if alone else (self._location.cwd, path)
             start, globs = path if alone else "", options.get("glob", ())
-            for name in walk(
-                root,
-                sub,
+            exclude = _relative_excludes(start, [globs] if isinstance(globs, str) else globs)
+            walker = Walker(
+                root=root,
                 hidden=options.get("hidden", False),
                 no_ignore=options.get("no_ignore", False),
-                exclude=list(_relative_excludes(start, [globs] if isinstance(globs, str) else globs)),
+                excluded=parse_globs((*exclude, *EXCLUDED)),
                 max_depth=options.get("max_depth"),
-                one_file_system=options.get("one_file_system", False),
+                device=os.stat(os.path.join(root, sub)).st_dev if options.get("one_file_system") else None,
                 folders=folders,
                 links=links,
                 stop=stop,
                 report=partial(self._report, start),
                 is_denied=partial(self._is_denied, start),
-            ):
+            )
+            for name in walker.walk(sub):
                 yield os.path.join(start, name)
 
     def _is_denied(self, start: str, name: str) -> bool:
@@ -98,8 +99,8 @@ class GlobFilter:
         Raises:
             GlobError: A glob does not parse.
         """
-        self._rules = _parse_globs(globs, "") if globs else None
-        self._excluded = _parse_globs(excluded)
+        self._rules = parse_globs(globs, "") if globs else None
+        self._excluded = parse_globs(excluded)
 
     def __call__(self, path: str) -> bool:
         """Return True if a path passes the globs; the path of a directory must end in a separator."""
@@ -122,62 +123,6 @@ def _relative_excludes(root: str, globs: Sequence[str]) -> Iterator[str]:
             yield f"/{glob[1 + len(start) :]}"
 
 
-def walk(
-    root: str,
-    sub: str,
-    *,
-    hidden: bool,
-    no_ignore: bool,
-    exclude: Sequence[str],
-    max_depth: int | None,
-    one_file_system: bool,
-    folders: bool = False,
-    links: bool = False,
-    stop: Callable[[], bool],
-    report: Callable[[str, OSError], object],
-    is_denied: Callable[[str], bool] = lambda _: False,
-) -> Iterator[str]:
-    """Yield the paths of files below a directory, relative to the root: depth first, each directory sorted by name.
-
-    Only ignore files in the root or below it are read. An ignore file that is a link out of the root is not read. If a
-    directory cannot be read, it is reported and skipped.
-
-    Args:
-        root: Real path of a directory.
-        sub: Real path of a directory or file, relative to `root`; `.` is the root. An ignored file is listed, too, if
-            its path is `sub`.
-        hidden: List hidden files, too. A hidden file that a rule with `!` includes is always listed.
-        no_ignore: Read no ignore files.
-        exclude: Globs of files and directories to leave out, as in rg's `--glob=!GLOB`. `EXCLUDED` is always left out.
-        max_depth: Number of levels below `sub` to list; `None` is no limit.
-        one_file_system: Leave out directories that are on another file system than `sub`.
-        folders: Yield directories below `sub`, too: each before its content, and with a separator at the end. A
-            directory whose `.gitignore` has the only rule `*` is left out, unless something in it is listed.
-        links: Yield symbolic links, and no files.
-        stop: Function that is called before each directory and file; the listing ends when it returns True.
-        report: Function that is called for each path that cannot be read, with the path relative to the root and the
-            error.
-        is_denied: Function that returns True for a denied path, relative to the root; the path of a directory ends in a
-            separator. It is called only for paths that no other rule excludes.
-
-    Raises:
-        GlobError: A glob in `exclude` does not parse.
-    """
-    walker = _Walker(
-        root=root,
-        hidden=hidden,
-        no_ignore=no_ignore,
-        excluded=_parse_globs((*exclude, *EXCLUDED)),
-        max_depth=max_depth,
-        device=os.stat(os.path.join(root, sub)).st_dev if one_file_system else None,
-        folders=folders,
-        links=links,
-        report=report,
-        is_denied=is_denied,
-    )
-    return walker.walk(sub, stop)
-
-
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """File or directory; a directory has the ignore files that apply to its content."""
@@ -187,8 +132,30 @@ class _Entry:
     ignores: IgnoreStack | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Walker:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walker:
+    """Walk through the files below a directory, depth first, with each directory sorted by name.
+
+    Only ignore files in the root or below it are read. An ignore file that is a link out of the root is not read. If a
+    directory cannot be read, it is reported and skipped.
+
+    Attributes:
+        root: Real path of a directory.
+        hidden: List hidden files, too. A hidden file that a rule with `!` includes is always listed.
+        no_ignore: Read no ignore files.
+        excluded: Rules of files and directories to leave out.
+        max_depth: Number of levels below the searched directory to list; `None` is no limit.
+        device: Device of the searched directory; directories on other devices are left out. `None` is no limit.
+        folders: Yield directories, too: each before its content, and with a separator at the end. A directory whose
+            `.gitignore` has the only rule `*` is left out, unless something in it is listed.
+        links: Yield symbolic links, and no files.
+        stop: Function that is called before each directory and file; the listing ends when it returns True.
+        report: Function that is called for each path that cannot be read, with the path relative to the root and the
+            error.
+        is_denied: Function that returns True for a denied path, relative to the root; the path of a directory ends in a
+            separator. It is called only for paths that no other rule excludes.
+    """
+
     root: str
     hidden: bool
     no_ignore: bool
@@ -197,10 +164,17 @@ class _Walker:
     device: int | None
     folders: bool
     links: bool
+    stop: Callable[[], bool]
     report: Callable[[str, OSError], object]
     is_denied: Callable[[str], bool]
 
-    def walk(self, sub: str, stop: Callable[[], bool]) -> Iterator[str]:
+    def walk(self, sub: str) -> Iterator[str]:
+        """Yield the paths of files, relative to the root.
+
+        Args:
+            sub: Real path of a directory or file, relative to the root; `.` is the root. An ignored file is listed,
+                too, if its path is `sub`.
+        """
         if os.path.isfile(os.path.join(self.root, sub)):
             yield from () if self.links else (sub,)
             return
@@ -212,14 +186,14 @@ class _Walker:
             if entry.ignores is None:
                 yield entry.path
                 continue
-            if stop():
+            if self.stop():
                 return
-            content = [] if entry.depth == self.max_depth else list(self._list(entry, entry.ignores, stop))
+            content = [] if entry.depth == self.max_depth else list(self._list(entry, entry.ignores))
             if self.folders and entry.depth and (content or not self._ignores_itself(entry.path, entry.ignores)):
                 yield entry.path + os.sep
             waiting.extend(reversed(content))
 
-    def _list(self, folder: _Entry, ignores: IgnoreStack, stop: Callable[[], bool]) -> Iterator[_Entry]:
+    def _list(self, folder: _Entry, ignores: IgnoreStack) -> Iterator[_Entry]:
         """In a directory, yield the entries that no rule excludes, sorted by name."""
         entries: list[os.DirEntry[str]] = []
         try:
@@ -232,7 +206,7 @@ class _Walker:
             for path in ignores.cut:
                 self.report(os.path.relpath(path, self.root), OSError(errno.EFBIG, TOO_MANY_RULES))
         for entry in sorted(entries, key=lambda entry: os.fsencode(entry.name)):
-            if stop():
+            if self.stop():
                 return
             path = os.path.join(folder.path, entry.name)
             try:
@@ -270,7 +244,7 @@ class _Walker:
             return False
 
 
-def _parse_globs(globs: Sequence[str], mark: str = "!") -> Rules:
+def parse_globs(globs: Sequence[str], mark: str = "!") -> Rules:
     """Parse globs as rules. An error message quotes the wrong glob with `mark` before it, as in `--glob=!GLOB`."""
     return Rules(rule for glob in globs if (rule := _parse_glob(glob, mark)))
 

@@ -261,9 +261,5 @@ class _BraceReader:
 def _plain(header: str) -> str:
     """Return a header with spaces in place of angle brackets and their contents."""
     for _ in range(3 if "<" in header else 0):
-        header = _GENERIC.sub(_spaces, header)
+        header = _GENERIC.sub(lambda generic: " " * len(generic[0]), header)
     return header
-
-
-def _spaces(generic: re.Match[str]) -> str:
-    return " " * len(generic[0])

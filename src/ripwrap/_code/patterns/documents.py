@@ -28,12 +28,7 @@ _BATCH = re.compile(r"\s*(?:GO|/|//|\$\$)\s*$", re.IGNORECASE)
 
 
 def document_sections(source: ScannedFile, form: str) -> list[PatternDefinition]:
-    """Find the sections of a document or data file.
-
-    Args:
-        source: The file.
-        form: Format of the file, such as `markdown` or `yaml`.
-    """
+    """Find the sections of a document or data file."""
     if form in _HEADINGS:
         return _leveled(source.lines, _HEADINGS[form](source))
     return _keys(source) if form == "yaml" else _statements(source)

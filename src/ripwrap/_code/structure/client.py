@@ -95,14 +95,7 @@ class CodeWorkers:
     """
 
     def __init__(self, pattern: str, language: Language, fix: str | None, seconds: float) -> None:
-        """Set the pattern and the limit; processes are started when they are needed.
-
-        Args:
-            pattern: Pattern of ast-grep.
-            language: Language of the texts.
-            fix: Template of the replacements; `None` to search only.
-            seconds: Time limit for each text.
-        """
+        """Set the pattern, the template of the replacements and the limit for each text; no process is started yet."""
         self._pattern = pattern
         self._language = language
         self._head = json.dumps([pattern, language.name, fix]).encode()

@@ -90,57 +90,35 @@ def _words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-def _field(*names: str, needs: str = "") -> NameRule:
-    """Return a rule that takes a definition's name from a field of its node: the first of `names` that exists.
+def _field(key: str, *, needs: str = "", otherwise: str = "") -> NameRule:
+    """Return a rule that takes a definition's name from a field of its node.
 
-    If the node has none of these fields, the name is empty. A node without the field `needs` is not a definition: it
-    only mentions a name.
+    If the node does not have this field, the name is `otherwise`. A node without the field `needs` is not a definition:
+    it only mentions a name.
     """
 
     def name(node: "Node") -> str | None:
         if needs and node.child_by_field_name(needs) is None:
             return None
-        for one in names:
-            if (child := node.child_by_field_name(one)) is not None:
-                return node_text(child)
-        return ""
+        child = node.child_by_field_name(key)
+        return otherwise if child is None else node_text(child)
 
     return name
 
 
-def _fixed_name(text: str, *fields: str) -> NameRule:
-    """Return a rule that takes the name from the first of `fields` that exists; if none exists, the name is `text`."""
-
-    def name(node: "Node") -> str | None:
-        for one in fields:
-            if (child := node.child_by_field_name(one)) is not None:
-                return node_text(child)
-        return text
-
-    return name
+def _fixed_name(text: str) -> NameRule:
+    return lambda _: text
 
 
-def _named_if_value(key: str, value: str, types: frozenset[str]) -> NameRule:
+def _named_function(key: str, value: str) -> NameRule:
     """Return a rule that takes the name from the field `key`, as in `key = function…`.
 
-    A node is a definition only if its field `value` is of one of the types.
+    A node is a definition only if its field `value` is a function or class.
     """
 
     def name(node: "Node") -> str | None:
         made = node.child_by_field_name(value)
-        return node_text(node.child_by_field_name(key)) if made is not None and made.type in types else None
-
-    return name
-
-
-def _first_child(*types: str) -> NameRule:
-    """Return a rule that takes the name from the first child that has one of these types.
-
-    If no child has one of these types, the name is empty.
-    """
-
-    def name(node: "Node") -> str | None:
-        return node_text(next((child for child in node.named_children if child.type in types), None))
+        return node_text(node.child_by_field_name(key)) if made is not None and made.type in _FUNCTIONS else None
 
     return name
 
@@ -181,11 +159,11 @@ _JAVASCRIPT: dict[str, NameRule] = {
     **_for_types(
         "function_declaration generator_function_declaration class_declaration method_definition", _name_field
     ),
-    "variable_declarator": _named_if_value("name", "value", _FUNCTIONS),
-    "assignment_expression": _named_if_value("left", "right", _FUNCTIONS),
-    "pair": _named_if_value("key", "value", _FUNCTIONS),
-    "field_definition": _named_if_value("property", "value", _FUNCTIONS),
-    "public_field_definition": _named_if_value("name", "value", _FUNCTIONS),
+    "variable_declarator": _named_function("name", "value"),
+    "assignment_expression": _named_function("left", "right"),
+    "pair": _named_function("key", "value"),
+    "field_definition": _named_function("property", "value"),
+    "public_field_definition": _named_function("name", "value"),
 }
 _TYPESCRIPT: dict[str, NameRule] = {
     **_JAVASCRIPT,
@@ -296,8 +274,8 @@ def _ruby_singleton(node: "Node") -> str | None:
     return f"{node_text(node.child_by_field_name('object'))}.{node_text(node.child_by_field_name('name'))}"
 
 
-def _ruby_opened(node: "Node") -> str | None:
-    return f"<< {node_text(node.child_by_field_name('value'))}"
+def _first_identifier(node: "Node") -> str | None:
+    return node_text(next((child for child in node.named_children if child.type == "identifier"), None))
 
 
 def _key(node: "Node") -> str | None:
@@ -388,7 +366,7 @@ _GRAMMARS: dict[str, Grammar] = {
         {
             **_for_types("class module method", _name_field),
             "singleton_method": _ruby_singleton,
-            "singleton_class": _ruby_opened,
+            "singleton_class": lambda node: f"<< {node_text(node.child_by_field_name('value'))}",
         },
         namespaces=_words("module"),
         containers=_words("body_statement begin_block"),
@@ -416,10 +394,10 @@ _GRAMMARS: dict[str, Grammar] = {
         "kotlin",
         {
             **_for_types("class_declaration object_declaration function_declaration", _name_field),
-            "companion_object": _fixed_name("companion object", "name"),
+            "companion_object": _field("name", otherwise="companion object"),
             "secondary_constructor": _fixed_name("constructor"),
             "anonymous_initializer": _fixed_name("init"),
-            "type_alias": _first_child("identifier"),
+            "type_alias": _first_identifier,
         },
         containers=_words("class_body enum_class_body"),
         large_containers=_words("function_body block"),

@@ -55,12 +55,7 @@ class Lines:
     """Lines of a file, with their offsets."""
 
     def __init__(self, text: str, lines: Sequence[str]) -> None:
-        r"""Compute the offsets.
-
-        Args:
-            text: Text of the file.
-            lines: Its lines, without "\n" at their ends.
-        """
+        r"""Compute the offsets of the lines of a text, given without "\n" at their ends."""
         self.text = text
         self.lines = lines
         self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
@@ -87,9 +82,7 @@ class Lines:
         """Split the lines from `first` to `last` into chunks without a symbol."""
         start = self._starts[first]
         for window in window_chunks(self.text[start : self._starts[last + 1]]):
-            yield Chunk(
-                start + window.start, start + window.end, first + window.start_line, first + window.end_line, None
-            )
+            yield window.moved(start, first)
 
 
 def merge_segments(lines: Lines, segments: Iterable[Segment]) -> Iterator[Chunk]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from ripwrap._code.outline import MAX_NAME_CHARS, Section
+from ripwrap._code.outline import MAX_NAME_CHARS
 from ripwrap._code.treesitter.languages import Grammar, NameRule, node_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class SyntaxDefinition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SyntaxOutline:
-    """`Outline` of a syntax tree, which finds definitions one level at a time.
+    """Definitions in a syntax tree, which are found one level at a time.
 
     Attributes:
         grammar: Grammar of the file's language.
@@ -56,24 +56,6 @@ class SyntaxOutline:
     lines: Sequence[str]
     root: "Node"
     max_container_bytes: int = 0
-
-    def enclosing(self, line: int) -> Section | None:
-        """Return the innermost section around a line (counted from 1), or None at the top level."""
-        row, node, name = line - 1, self.root, None
-        section: Section | None = None
-        for depth in range(MAX_DEPTH):
-            inside = self.definitions_in(node, top=depth == 0)
-            found = next((one for one in inside if one.first <= row <= one.last), None)
-            if found is None:
-                break
-            name = self.qualified_name(name, found.name)
-            first = self._definition_row(found)
-            text = self.lines[first].strip()[:MAX_NAME_CHARS]
-            section = Section(name=name or "", line=first + 1, text=text, end_line=found.last + 1)
-            if found.node is None:
-                break
-            node = found.node
-        return section
 
     def definitions_in(self, node: "Node", *, top: bool) -> Iterator[SyntaxDefinition]:
         """Find the outermost definitions in a node, in order. They may overlap if the source has syntax errors.
@@ -97,17 +79,6 @@ class SyntaxOutline:
             return name or outer
         full = f"{outer}.{name}" if name else outer
         return full if len(full) <= MAX_NAME_CHARS else name
-
-    def _definition_row(self, definition: SyntaxDefinition) -> int:
-        """Return the index of the first line of a definition's code that contains its name.
-
-        If no line contains the name, return the index of the first line of the code.
-        """
-        start = definition.first if definition.node is None else max(definition.node.start_point.row, definition.first)
-        words = definition.name.replace(".", " ").split()
-        if not words:
-            return start
-        return next((row for row in range(start, definition.last + 1) if words[-1] in self.lines[row]), start)
 
     def _definitions(self, node: "Node", *, top: bool) -> Iterator[SyntaxDefinition]:
         grammar = self.grammar

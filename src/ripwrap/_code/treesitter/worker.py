@@ -31,12 +31,7 @@ class SyntaxChunker:
     """
 
     def __init__(self, *, seconds: float = FILE_TIMEOUT, idle: float = IDLE_TIMEOUT) -> None:
-        """Set the limits; the process is started for the first file.
-
-        Args:
-            seconds: Time limit for a file.
-            idle: Seconds without a file after which the process is ended.
-        """
+        """Set the limits for a file, and for the time without one; the process is started for the first file."""
         self._worker = WorkerProcess(_WORKER_CODE.format(idle=idle), seconds, idle)
         weakref.finalize(self, self._worker.kill)  # called when the interpreter ends, too
 
@@ -55,7 +50,8 @@ class SyntaxChunker:
         try:
             answer = self._worker.request([one.encode("utf-8", "surrogatepass") for one in (path, text)])
         except StartError as error:
-            raise _start_error(str(error)) from error
+            why = f"the process that splits files at their definitions does not work: {error}; pass "
+            raise RipwrapError(HintedText(why, Hint("chunker", "windows"), " to split by lines")) from error
         if answer is None:
             return list(window_chunks(text))
         return [Chunk(*fields) for fields in json.loads(answer[0])]
@@ -63,16 +59,6 @@ class SyntaxChunker:
     def close(self) -> None:
         """End the process; the next file starts another one."""
         self._worker.close()
-
-
-def _start_error(why: str) -> RipwrapError:
-    return RipwrapError(
-        HintedText(
-            f"the process that splits files at their definitions does not work: {why}; pass ",
-            Hint("chunker", "windows"),
-            " to split by lines",
-        )
-    )
 
 
 def serve(idle: float) -> None:

@@ -11,17 +11,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ripwrap._ranking.fts import batches
 from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap.index.embeddings.storage import IndexedContent, contents_of, path_key, vectors_of
 from ripwrap.index.models import Pool
-from ripwrap.index.storage.database import check
+from ripwrap.index.storage.database import check, select_in
 from ripwrap.index.storage.files import vectors_file
+from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.tables import model_of
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from ripwrap.index.embeddings.vectors import Approximate, Matrix, Rows
 
 _LOGGER = logging.getLogger("ripwrap")
@@ -48,12 +46,7 @@ class VectorCache:
     """
 
     def __init__(self, model: str, folder: Path) -> None:
-        """Start with an empty cache.
-
-        Args:
-            model: Name of the embedding model.
-            folder: Directory for the file of the search graph.
-        """
+        """Start with an empty cache; `folder` is the directory for the file of the search graph."""
         self._model, self._folder = model, folder
         self._warned_slow = False
         self._state: _State | None = None
@@ -63,7 +56,7 @@ class VectorCache:
         self._rows: Rows | None = None
         self._graph: _Graph | None = None
 
-    def pool(self, database: "Connection", number: int, wanted: "Matrix") -> Pool | None:
+    def pool(self, database: Connection, number: int, wanted: "Matrix") -> Pool | None:
         """Return the chunks of one view (the files of a branch) that are most similar to a query, the best first.
 
         Return `None` if the view has no vectors, or if the stored vectors have another length than `wanted`.
@@ -99,7 +92,7 @@ class VectorCache:
         self._contents, self._chunk_keys, self._missing = {}, {}, set()
         self._state = self._rows = self._graph = None
 
-    def _follow(self, database: "Connection", number: int, dimension: int) -> None:
+    def _follow(self, database: Connection, number: int, dimension: int) -> None:
         from ripwrap.index.embeddings.vectors import Rows  # late: numpy
 
         if self._rows is None or self._rows.dimension != dimension:
@@ -110,12 +103,9 @@ class VectorCache:
             self._remove(content, self._rows)
         new = {content[-1]: content for content in contents - self._contents.keys()}
         chunks: dict[int, list[tuple[int, bytes]]] = {blob: [] for blob in new}
-        for some in batches(list(new)):
-            check()
-            marks = ",".join("?" * len(some))
-            statement = f"SELECT blob, start, digest FROM chunk WHERE blob IN ({marks}) ORDER BY blob, start, id"  # noqa: S608
-            for blob, start, digest in database.execute(statement, some):
-                chunks[blob].append((start, digest))
+        statement = "SELECT blob, start, digest FROM chunk WHERE blob IN ({}) ORDER BY blob, start, id"
+        for blob, start, digest in select_in(database, statement, list(new)):
+            chunks[blob].append((start, digest))
         for blob, content in new.items():
             self._add(content, chunks[blob])
         check()

@@ -28,12 +28,11 @@ from ripwrap.index.embeddings.storage import Complete, drop_model, drop_one, fin
 from ripwrap.index.models import EmbedderInfo, EmbeddingFailure, VectorSearch
 from ripwrap.index.storage.database import read_transaction, write_transaction
 from ripwrap.index.storage.files import vectors_file
+from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, add_sent, generation_of, model_of, number_of
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from ripwrap.index.embeddings.vectors import Matrix
 
 MAX_TEXTS_PER_SEARCH = 128
@@ -93,12 +92,6 @@ class HybridSearch:
 
     def __init__(self, store: Store, view: Callable[[], View], embedder: Embedder, weight: float | None) -> None:
         """Configure the embeddings; nothing is embedded or loaded yet.
-
-        Args:
-            store: The index.
-            view: Function that returns the current view.
-            embedder: The embedder.
-            weight: Weight of vectors in the score, from 0 to 1; `None` is the default weight.
 
         Raises:
             EmbeddingError: numpy is missing.
@@ -285,7 +278,7 @@ class HybridSearch:
         name, failed, before = self.embedder.name, failures.with_other_length(), wanted.dimension
         if failed is None or before is None:
             return 0
-        length = failed.error.length
+        length, keys = failed
         if length == before or self.embedder.dimension not in (None, length):
             return 0
         if length in self._dropped_dimensions:
@@ -297,7 +290,7 @@ class HybridSearch:
                 length,
             )
             return 0
-        chunks = [wanted.chunks[digest] for digest in failed.keys]
+        chunks = [wanted.chunks[digest] for digest in keys]
         texts = await in_thread(lambda: self._texts(chunks))
         async with embed_all(self.embedder, texts, dimension=length, counter=self._sent) as batches:
             async for batch in batches:
@@ -331,7 +324,7 @@ class HybridSearch:
             return None
         return self._failed[1]
 
-    def _select_missing(self, database: "Connection") -> _Missing:
+    def _select_missing(self, database: Connection) -> _Missing:
         """Select the texts that have no embedding; first delete all vectors if the embedder declares another length."""
         view, name, declared = self._view(), self.embedder.name, self._declared
         model = model_of(database, name)
@@ -364,7 +357,7 @@ class HybridSearch:
         self._missing -= len(batch.keys)
         done.add(len(batch.keys))
 
-    def _write(self, batch: Embedded[bytes], database: "Connection") -> None:
+    def _write(self, batch: Embedded[bytes], database: Connection) -> None:
         before, now = store_batch(database, self.embedder.name, batch)
         if before.generation == self._complete.generation:
             self._complete.generation = now.generation
@@ -378,7 +371,7 @@ class HybridSearch:
         if not any(sent) or describe(self.embedder).is_in_process:
             return
 
-        def add(database: "Connection") -> None:
+        def add(database: Connection) -> None:
             with write_transaction(database, patience=0):
                 add_sent(database, self.embedder.name, sent)
 
@@ -416,21 +409,13 @@ class _Done:
             self.progress(self.embedded, self.total)
 
 
-@dataclass(frozen=True, slots=True)
-class _OtherLength:
-    """Texts whose new embeddings differ in length from the stored embeddings."""
-
-    keys: tuple[bytes, ...]
-    error: LengthError
-
-
 class _Failures:
     """Texts that could not be embedded, by reason."""
 
     def __init__(self) -> None:
         self.count = 0
         self.rejected: set[bytes] = set()
-        self._others: list[_OtherLength] = []
+        self._by_length: dict[int, tuple[bytes, ...]] = {}
         self._by_reason: dict[EmbedReason, tuple[int, str]] = {}
 
     def add(self, failed: Sequence[Failed[bytes]]) -> None:
@@ -439,15 +424,14 @@ class _Failures:
             if one.error.reason == "rejected":
                 self.rejected.update(one.keys)
             if isinstance(one.error, LengthError):
-                self._others.append(_OtherLength(one.keys, one.error))
+                self._by_length.setdefault(one.error.length, one.keys)
 
-    def with_other_length(self) -> _OtherLength | None:
-        """Return the first group of texts whose new vectors have another length than the stored vectors.
+    def with_other_length(self) -> tuple[int, tuple[bytes, ...]] | None:
+        """Return the new length of vectors, and the first group of texts whose vectors have it.
 
-        Return `None` if there is no such group, or if the new vectors of several groups differ in length.
+        Return `None` if no vector has another length than the stored vectors, or if the new vectors differ in length.
         """
-        lengths = {one.error.length for one in self._others}
-        return self._others[0] if len(lengths) == 1 else None
+        return next(iter(self._by_length.items())) if len(self._by_length) == 1 else None
 
     def results(self, stopped: EmbeddingError | None, untried: int) -> tuple[EmbeddingFailure, ...]:
         """Return all failures, by reason; if `stopped` is an error, the `untried` texts count as failed with it."""

@@ -5,21 +5,23 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from ripwrap._ranking.fts import batches
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.index.embeddings.batching import Embedded, LengthError
 from ripwrap.index.file_state import ChunkSpan
-from ripwrap.index.storage.database import check, write_transaction
+from ripwrap.index.storage.database import check, select_in, write_transaction
+from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, EmbeddingModel, View, indexed_file, model_of, number_of
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _CONTENTS = (
     "SELECT tree.path, blob.digest, (SELECT id FROM chunk WHERE blob = tree.blob ORDER BY start LIMIT 1), tree.blob"
     " FROM tree CROSS JOIN blob ON blob.id = tree.blob WHERE tree.view = ?"
+)
+
+_SELECT_MISSING = (
+    f"SELECT chunk.digest, chunk.id, chunk.blob {WITHOUT_VECTOR} AND tree.blob IN ({{}})"
+    " ORDER BY tree.path, chunk.start"
 )
 
 _CHUNKS = (
@@ -51,7 +53,7 @@ class Complete:
     view: int | None = None
 
 
-def contents_of(database: "Connection", number: int | None) -> set[IndexedContent]:
+def contents_of(database: Connection, number: int | None) -> set[IndexedContent]:
     """Return a `IndexedContent` tuple for each file of a view: its path, its digest and its ids, but not its text.
 
     A view is the files of a directory on a branch. The set is empty if `number`, the id of the view, is `None`.
@@ -60,7 +62,7 @@ def contents_of(database: "Connection", number: int | None) -> set[IndexedConten
 
 
 def find_missing(
-    database: "Connection", number: int | None, model: str, dimension: int | None, complete: Complete
+    database: Connection, number: int | None, model: str, dimension: int | None, complete: Complete
 ) -> dict[bytes, int]:
     """Find the texts of a view that have no embedding; map the digest of each text to the id of a chunk with this text.
 
@@ -78,50 +80,38 @@ def find_missing(
     new = sorted(contents - complete.contents, key=lambda content: path_key(content[0]))
     found: dict[bytes, int] = {}
     incomplete: set[int] = set()
-    for some in batches([content[-1] for content in new]):
-        statement = (
-            f"SELECT chunk.digest, chunk.id, chunk.blob {WITHOUT_VECTOR} AND tree.blob IN ({','.join('?' * len(some))})"
-            " ORDER BY tree.path, chunk.start"
-        )
-        for digest, chunk, blob in database.execute(statement, (number, model, 2 * (dimension or 0), *some)):
-            found.setdefault(digest, chunk)
-            incomplete.add(blob)
+    blobs, before = [content[-1] for content in new], (number, model, 2 * (dimension or 0))
+    for digest, chunk, blob in select_in(database, _SELECT_MISSING, blobs, before):
+        found.setdefault(digest, chunk)
+        incomplete.add(blob)
     complete.contents.update(content for content in new if content[-1] not in incomplete)
     return found
 
 
-def texts_of(database: "Connection", view: View, chunks: Sequence[int]) -> list[tuple[bytes, str]]:
+def texts_of(database: Connection, view: View, chunks: Sequence[int]) -> list[tuple[bytes, str]]:
     """Return the digest and text of each chunk in `chunks`, a list of ids.
 
     Deleted chunks, and chunks of changed files, are skipped.
     """
     texts: dict[bytes, str] = {}
-    number = number_of(database, view)
-    for some in batches(chunks):
-        statement = _CHUNKS.format(",".join("?" * len(some)))
-        rows = database.execute(statement, (number, *some))
-        for (path, of_file, *stamp), of_chunks in groupby(rows, itemgetter(4, 5, 6, 7, 8)):
-            check()
-            file = indexed_file(view, path, of_file, tuple(stamp))
-            for digest, *span in map(itemgetter(0, 1, 2, 3), of_chunks):
-                if (text := file.text(ChunkSpan(*span))) is not None:
-                    texts[digest] = text_of(raw_bytes(text))
+    rows = select_in(database, _CHUNKS, chunks, (number_of(database, view),))
+    for (path, of_file, *stamp), of_chunks in groupby(rows, itemgetter(4, 5, 6, 7, 8)):
+        check()
+        file = indexed_file(view, path, of_file, tuple(stamp))
+        for digest, *span in map(itemgetter(0, 1, 2, 3), of_chunks):
+            if (text := file.text(ChunkSpan(*span))) is not None:
+                texts[digest] = text_of(raw_bytes(text))
     return list(texts.items())
 
 
-def vectors_of(database: "Connection", model: str, dimension: int, digests: Collection[bytes]) -> dict[bytes, bytes]:
+def vectors_of(database: Connection, model: str, dimension: int, digests: Collection[bytes]) -> dict[bytes, bytes]:
     """Map digests of texts to the stored bytes of their vectors; skip vectors that do not have `dimension` numbers."""
-    found: dict[bytes, bytes] = {}
-    for some in batches(list(digests)):
-        check()
-        marks = ",".join("?" * len(some))
-        statement = f"SELECT digest, v FROM vec WHERE model = ? AND length(v) = ? AND digest IN ({marks})"  # noqa: S608
-        found.update(database.execute(statement, (model, 2 * dimension, *some)))
-    return found
+    statement = "SELECT digest, v FROM vec WHERE model = ? AND length(v) = ? AND digest IN ({})"
+    return dict(select_in(database, statement, list(digests), (model, 2 * dimension)))
 
 
 def store_batch(
-    database: "Connection", model: str, batch: Embedded[bytes], *, replace: bool = False
+    database: Connection, model: str, batch: Embedded[bytes], *, replace: bool = False
 ) -> tuple[EmbeddingModel, EmbeddingModel]:
     """Store the vectors of a batch; return the model's row (dimension and generation) before and after.
 
@@ -156,14 +146,14 @@ def store_batch(
     return before, now
 
 
-def drop_model(database: "Connection", model: str, dimension: int) -> None:
+def drop_model(database: Connection, model: str, dimension: int) -> None:
     """Delete all embeddings of a model if its vectors have `dimension` numbers."""
     with write_transaction(database):
         if model_of(database, model).dimension == dimension:
             _drop_model(database, model)
 
 
-def drop_one(database: "Connection", number: int | None, model: str) -> None:
+def drop_one(database: Connection, number: int | None, model: str) -> None:
     """Delete the embedding of one text of a view.
 
     The next refresh must then embed this text, and so notices that the embedder returns vectors of a new length.
@@ -179,7 +169,7 @@ def drop_one(database: "Connection", number: int | None, model: str) -> None:
             database.execute("UPDATE model SET generation = ? WHERE name = ?", (secrets.randbits(62), model))
 
 
-def _drop_model(database: "Connection", model: str) -> None:
+def _drop_model(database: Connection, model: str) -> None:
     database.execute("DELETE FROM vec WHERE model = ?", (model,))
     database.execute("DELETE FROM model WHERE name = ?", (model,))
 

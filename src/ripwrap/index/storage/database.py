@@ -8,14 +8,11 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.fts import batches
-from ripwrap.index.storage.packages import sqlite3
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
+from ripwrap.index.storage.packages import Connection, sqlite3
 
 APPLICATION_ID: int = 0x72697077
 """Application id in the header of a database: `ripw` (https://sqlite.org/fileformat.html)."""
@@ -56,7 +53,7 @@ _DAMAGE_MESSAGES = (
 """Beginnings of the messages of errors without a code of their own, which a sound index never causes."""
 
 
-def connect(uri: str, *, log: bool) -> "Connection":
+def connect(uri: str, *, log: bool) -> Connection:
     """Open a connection and read from it once, so that a damaged file raises an error now and not later.
 
     Args:
@@ -135,13 +132,13 @@ def check_error(error: "sqlite3.Error") -> None:
         raise KeyboardInterrupt from error
 
 
-def _set_progress_handler(database: "Connection") -> None:
+def _set_progress_handler(database: Connection) -> None:
     """Make SQLite end a running statement with an error when the caller is cancelled."""
     database.set_progress_handler(lambda: CANCELLED.get().is_set(), _INSTRUCTIONS_PER_CHECK)
 
 
 @contextmanager
-def _uninterrupted(database: "Connection") -> Generator[None]:
+def _uninterrupted(database: Connection) -> Generator[None]:
     """Run the block without interruption, because an interrupted COMMIT may succeed and still raise an error."""
     database.set_progress_handler(None, 0)
     try:
@@ -151,7 +148,7 @@ def _uninterrupted(database: "Connection") -> Generator[None]:
 
 
 @contextmanager
-def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TIMEOUT) -> Generator[None]:
+def write_transaction(database: Connection, *, patience: float = WRITE_LOCK_TIMEOUT) -> Generator[None]:
     """Hold a write transaction; roll it back if the block raises an error.
 
     Only one write transaction can exist at a time.
@@ -177,7 +174,7 @@ def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TI
 
 
 @contextmanager
-def read_transaction(database: "Connection") -> Generator[None]:
+def read_transaction(database: Connection) -> Generator[None]:
     """Hold a read transaction: all reads in the block see the same state of the database."""
     with _uninterrupted(database):
         database.execute("BEGIN")
@@ -187,13 +184,13 @@ def read_transaction(database: "Connection") -> Generator[None]:
         _roll_back(database)
 
 
-def _roll_back(database: "Connection") -> None:
+def _roll_back(database: Connection) -> None:
     with _uninterrupted(database):
         if database.in_transaction:  # SQLite rolls back by itself after some errors
             database.execute("ROLLBACK")
 
 
-def checkpoint(database: "Connection") -> None:
+def checkpoint(database: Connection) -> None:
     """Write the write-ahead log into the database file, and empty the log, unless another process reads the log.
 
     SQLite also empties the log when the last process closes the database.
@@ -204,7 +201,7 @@ def checkpoint(database: "Connection") -> None:
         database.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}").close()
 
 
-def _begin_write(database: "Connection", patience: float) -> None:
+def _begin_write(database: Connection, patience: float) -> None:
     """Begin a write transaction; wait for the transactions of other processes.
 
     IMMEDIATE takes the write lock at the beginning. A transaction that first reads and then writes may fail with BUSY,
@@ -268,7 +265,7 @@ def decode_text(value: str | bytes) -> str:
 
 
 def select_in(
-    database: "Connection", statement: str, values: Sequence[Any], before: Sequence[Any] = ()
+    database: Connection, statement: str, values: Sequence[Any], before: Sequence[Any] = ()
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a statement with a list of values, in batches, because SQLite limits the length of the list.
 
@@ -277,8 +274,12 @@ def select_in(
         statement: Statement with `IN ({})` at the place of the list.
         values: Values of the list.
         before: Values of the parameters before the list.
+
+    Raises:
+        TimeoutError: The caller is cancelled.
     """
     for some in batches(values):
+        check()
         yield from database.execute(statement.format(",".join("?" * len(some))), (*before, *some))
 
 
@@ -304,7 +305,7 @@ def to_integer(value: object) -> int:
     return value
 
 
-def last_id(database: "Connection", table: str) -> int:
+def last_id(database: Connection, table: str) -> int:
     """Return the highest id that a row of a table ever had; 0 if it had no row.
 
     Raises:

@@ -21,15 +21,12 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
-from ripwrap.index.storage.database import check
-from ripwrap.index.storage.packages import tantivy
-
-if TYPE_CHECKING:
-    from tantivy import Index, IndexWriter, Schema, Searcher, TextAnalyzer
+from ripwrap.index.storage.database import check, read_transaction
+from ripwrap.index.storage.packages import Connection, tantivy
 
 _META = "meta.json"
 _MANAGED = ".managed.json"
@@ -68,6 +65,30 @@ OTHER_LOCATION = HintedText("pass another ", Hint("location"))
 """Advice at the end of most errors about the files of an index."""
 
 
+def location_error(said: str) -> RipwrapError:
+    """Return an error about the files of an index, with the advice to pass another `location` at its end."""
+    return RipwrapError(HintedText(said, OTHER_LOCATION))
+
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+class EngineState(NamedTuple):
+    """Row of the database that describes a directory of tantivy.
+
+    Attributes:
+        folder: Name of the directory.
+        state: Random number, which is replaced when the documents change.
+        documents: Number of documents that belong to contents in the database; killed processes may have left further
+            documents.
+    """
+
+    folder: str
+    state: int
+    documents: int
+
+
 class RebuildError(Exception):
     """Error for a directory of tantivy that must be rebuilt; the message says why."""
 
@@ -84,19 +105,15 @@ class EngineFolder:
         path: Path of the directory.
     """
 
-    def __init__(self, path: Path, schema: "Callable[[], Schema]", analyzers: "dict[str, TextAnalyzer]") -> None:
-        """Set the path and schema; nothing is opened yet.
-
-        Args:
-            path: Path of the directory.
-            schema: Function that returns the schema of the directory.
-            analyzers: Analyzers of the text fields, by name.
-        """
+    def __init__(
+        self, path: Path, schema: "Callable[[], tantivy.Schema]", analyzers: "dict[str, tantivy.TextAnalyzer]"
+    ) -> None:
+        """Set the path, the schema, and the analyzers of the text fields by name; nothing is opened yet."""
         self.path = path
         self._schema = schema()
         self._analyzers = analyzers
         self._verified: dict[str, _Stamp] = {}
-        self._opened: tuple[bytes, Searcher] | None = None
+        self._opened: tuple[bytes, tantivy.Searcher] | None = None
 
     def make(self) -> None:
         """Make the directory, without documents.
@@ -109,7 +126,7 @@ class EngineFolder:
             with _utf8_path(self.path) as path:
                 tantivy.Index(self._schema, path=path)
 
-    def searcher(self) -> "Searcher":
+    def searcher(self) -> "tantivy.Searcher":
         """Return tantivy's searcher for the documents of the last commit.
 
         Raises:
@@ -153,7 +170,7 @@ class EngineFolder:
         self._verified = stamps
         return fresh
 
-    def _open_searcher(self, meta: bytes) -> "Searcher":
+    def _open_searcher(self, meta: bytes) -> "tantivy.Searcher":
         with engine_errors(self.path, writing=False):
             try:
                 index = self._open(self.path)
@@ -170,7 +187,7 @@ class EngineFolder:
                     _link_or_copy(self.path / name, Path(copy, name))
                 return _searcher_of(self._open(Path(copy)))
 
-    def _open(self, path: Path) -> "Index":
+    def _open(self, path: Path) -> "tantivy.Index":
         with _utf8_path(path) as name:
             index = tantivy.Index.open(name)
         if index.schema != self._schema:
@@ -180,7 +197,7 @@ class EngineFolder:
         index.config_reader("manual")
         return index
 
-    def writer(self, files: int) -> "IndexWriter":
+    def writer(self, files: int) -> "tantivy.IndexWriter":
         """Return a writer. The caller must hold the lock of the database, so that no other process writes.
 
         Args:
@@ -206,7 +223,24 @@ class EngineFolder:
             writer.garbage_collect_files()  # a killed process may have left a file with a name that this writer needs
             return writer
 
-    def abandon(self, writer: "IndexWriter") -> None:
+    @contextmanager
+    def writing(self, files: int) -> "Generator[tantivy.IndexWriter]":
+        """Yield a writer; commit its documents at the end of the block, and discard them after an error."""
+        writer = self.writer(files)
+        try:
+            yield writer
+            self.commit(writer)
+        except BaseException:
+            self.abandon(writer)
+            raise
+
+    def commit(self, writer: "tantivy.IndexWriter") -> None:
+        """Commit the documents of a writer, and close it."""
+        with engine_errors(self.path, writing=True):
+            writer.commit()
+            writer.wait_merging_threads()
+
+    def abandon(self, writer: "tantivy.IndexWriter") -> None:
         """Discard all documents since the last commit, and close the writer, which releases tantivy's lock.
 
         Then remove the files that the writer has left: on a full disk, tantivy cannot remove them itself.
@@ -223,6 +257,31 @@ class EngineFolder:
 
 
 @contextmanager
+def reading_state(
+    database: Connection, state_of: Callable[[Connection], S], open_searcher: Callable[[S], R]
+) -> Generator[tuple[S, R]]:
+    """Hold a transaction that reads, and yield the state that it sees, with a searcher for this state.
+
+    Documents are added before the transaction that adds their contents, and deleted after the transaction that
+    removes these contents. So if the state of the database is the same before and after a searcher is opened, the
+    searcher has all documents of that state. Otherwise, another process has written, and this function tries again.
+    """
+    while True:
+        check()
+        before = state_of(database)
+        try:
+            searcher = open_searcher(before)
+        except RebuildError:
+            if state_of(database) == before:
+                raise
+            continue
+        with read_transaction(database):
+            if state_of(database) == before:
+                yield before, searcher
+                return
+
+
+@contextmanager
 def _utf8_path(path: Path) -> Generator[str]:
     """Yield a UTF-8 path to a directory, because tantivy accepts no other paths.
 
@@ -234,7 +293,7 @@ def _utf8_path(path: Path) -> Generator[str]:
     except UnicodeEncodeError:
         if not os.path.isdir(_DESCRIPTORS):
             only = f"could not make an index in {shown(str(path))}, because tantivy accepts only UTF-8 paths; "
-            raise RipwrapError(HintedText(only, OTHER_LOCATION)) from None
+            raise location_error(only) from None
     else:
         yield str(path)
         return
@@ -245,7 +304,7 @@ def _utf8_path(path: Path) -> Generator[str]:
         os.close(descriptor)
 
 
-def _searcher_of(index: "Index") -> "Searcher":
+def _searcher_of(index: "tantivy.Index") -> "tantivy.Searcher":
     index.reload()
     return index.searcher()
 

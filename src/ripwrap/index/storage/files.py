@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from ripwrap._text import shown
-from ripwrap.errors import HintedText, RipwrapError
+from ripwrap.errors import RipwrapError
 from ripwrap.index.storage.database import empty_database, is_index_header
-from ripwrap.index.storage.engine import OTHER_LOCATION, files_in, remove_folder
+from ripwrap.index.storage.engine import files_in, location_error, remove_folder
 from ripwrap.index.storage.ownership import known_mark, make_private_folder, write_new_file
 from ripwrap.index.storage.packages import sqlite3
 from ripwrap.index.storage.postings import POSTINGS_NAME
@@ -96,16 +96,11 @@ class IndexFiles:
             except OSError:
                 continue
             if stat.S_ISLNK(mode):
-                raise RipwrapError(
-                    HintedText(
-                        f"{shown(str(file))} is a symbolic link, which an index does not follow; remove it, or ",
-                        OTHER_LOCATION,
-                    )
+                raise location_error(
+                    f"{shown(str(file))} is a symbolic link, which an index does not follow; remove it, or "
                 )
             if file not in folders and not stat.S_ISREG(mode):
-                raise RipwrapError(
-                    HintedText(f"{shown(str(file))} is not a regular file; remove it, or ", OTHER_LOCATION)
-                )
+                raise location_error(f"{shown(str(file))} is not a regular file; remove it, or ")
 
         if self._named or (self.in_project and not known_mark(self.folder)):
             self._check_content()
@@ -123,14 +118,10 @@ class IndexFiles:
                 raise foreign_file_error(self.folder / name)
 
     def _vector_files(self) -> list[str]:
-        with suppress(OSError):  # no such directory
-            return [name for name in os.listdir(self.folder) if _VECTORS.fullmatch(name)]
-        return []
+        return [file.name for file in files_in(self.folder) if _VECTORS.fullmatch(file.name)]
 
     def _postings(self) -> list[Path]:
-        with suppress(OSError):  # no such directory
-            return [self.folder / name for name in os.listdir(self.folder) if POSTINGS_NAME.fullmatch(name)]
-        return []
+        return [self.folder / one.name for one in files_in(self.folder) if POSTINGS_NAME.fullmatch(one.name)]
 
     def make_folder(self) -> None:
         """Make the directory of the index, if it is missing.
@@ -147,11 +138,8 @@ class IndexFiles:
         except OSError as error:
             if self.database.exists():
                 return
-            raise RipwrapError(
-                HintedText(
-                    f"could not make the directory {shown(str(self.folder))} for an index: {error.strerror}; ",
-                    OTHER_LOCATION,
-                )
+            raise location_error(
+                f"could not make the directory {shown(str(self.folder))} for an index: {error.strerror}; "
             ) from error
 
     def remove(self, why: str) -> None:
@@ -181,12 +169,9 @@ class IndexFiles:
             raise self._removal_error(why, error) from error
 
     def _removal_error(self, why: str, error: OSError) -> RipwrapError:
-        return RipwrapError(
-            HintedText(
-                f"the index {shown(str(self.database))} must be rebuilt, because {why}, but the file "
-                f"cannot be removed: {error.strerror}; end the programs that use the file and remove it, or ",
-                OTHER_LOCATION,
-            )
+        return location_error(
+            f"the index {shown(str(self.database))} must be rebuilt, because {why}, but the file cannot be removed: "
+            f"{error.strerror}; end the programs that use the file and remove it, or "
         )
 
 
@@ -216,11 +201,8 @@ def own_files(folder: Path, root: Path) -> re.Pattern[str] | None:
 
 def foreign_file_error(path: Path) -> RipwrapError:
     """Return the error for a file that does not belong to an index, or is damaged."""
-    return RipwrapError(
-        HintedText(
-            f"{shown(str(path))} is not a file of a ripwrap index, or is damaged. It is left untouched; remove it, or ",
-            OTHER_LOCATION,
-        )
+    return location_error(
+        f"{shown(str(path))} is not a file of a ripwrap index, or is damaged. It is left untouched; remove it, or "
     )
 
 

@@ -29,7 +29,7 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from ripwrap._ranking.scoring import PATH_WEIGHT
 from ripwrap._ranking.word_query import is_unspaced, to_nfc
@@ -39,20 +39,19 @@ from ripwrap.index.storage.database import (
     BUSY,
     READONLY,
     DamageError,
-    check,
     code_of,
     last_id,
-    read_transaction,
     write_transaction,
 )
-from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors, remove_folder
-from ripwrap.index.storage.packages import sqlite3, tantivy
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
-
-    from tantivy import Document, IndexWriter, Schema, Searcher, TextAnalyzer
-    from tantivy import Query as EngineQuery
+from ripwrap.index.storage.engine import (
+    EngineFolder,
+    EngineState,
+    RebuildError,
+    engine_errors,
+    reading_state,
+    remove_folder,
+)
+from ripwrap.index.storage.packages import Connection, sqlite3, tantivy
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
 """Pattern of the names of tantivy's directories, for full-text search and for trigrams. The names of the directories in
@@ -71,21 +70,7 @@ MIN_WASTE = 5_000
 """Minimum number of deleted documents at which the index is rebuilt, if at least half of all documents are deleted."""
 
 
-class PostingsState(NamedTuple):
-    """Row of the database that describes the directory of full-text search.
-
-    Attributes:
-        folder: Name of the directory.
-        state: Random number, which is replaced when the documents change.
-        documents: Number of chunks in the database.
-    """
-
-    folder: str
-    state: int
-    documents: int
-
-
-def state_of(database: "Connection") -> PostingsState:
+def state_of(database: Connection) -> EngineState:
     """Return the state of full-text search.
 
     Raises:
@@ -94,7 +79,7 @@ def state_of(database: "Connection") -> PostingsState:
     row = database.execute("SELECT folder, state, documents FROM postings").fetchone()
     if row is None or not is_folder(row[0]):
         raise DamageError("the row about full-text search is damaged")
-    return PostingsState(*row)
+    return EngineState(*row)
 
 
 def is_folder(name: object) -> bool:
@@ -102,12 +87,13 @@ def is_folder(name: object) -> bool:
     return isinstance(name, str) and POSTINGS_NAME.fullmatch(name) is not None
 
 
-def change_count(database: "Connection", more: int) -> None:
+def change_count(database: Connection, more: int, table: Literal["postings", "trigrams"] = "postings") -> None:
     """Add `more` to the number `documents` in the database.
 
     Also replace the random number `state`, by which other processes notice the change.
     """
-    database.execute("UPDATE postings SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
+    statement = f"UPDATE {table} SET documents = documents + ?, state = random() & 0x3fffffffffffffff"  # noqa: S608
+    database.execute(statement, (more,))
 
 
 class Postings:
@@ -118,18 +104,14 @@ class Postings:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Set the directory; nothing is opened yet.
-
-        Args:
-            folder: Directory of the index.
-        """
+        """Set the directory of the index; nothing is opened yet."""
         self.min_waste: int = MIN_WASTE
         self._folder = folder
         self._opened: EngineFolder | None = None
         self._is_damaged = False  # set in another thread, so `check()` does not close the files itself
-        self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
+        self._last: tuple[tantivy.Searcher, EngineState, PostingsReader] | None = None
 
-    def reset(self, database: "Connection") -> None:
+    def reset(self, database: Connection) -> None:
         """Make a new, empty directory for full-text search, in the transaction that deletes the content of the index.
 
         The old directory stays, because other processes may still read it.
@@ -145,12 +127,12 @@ class Postings:
         """Name of the directory of full-text search that was opened last; `None` if none was opened."""
         return None if self._opened is None else self._opened.path.name
 
-    def is_replaced(self, database: "Connection", name: str | None) -> bool:
+    def is_replaced(self, database: Connection, name: str | None) -> bool:
         """Return True if the database now names a directory of full-text search other than `name`."""
         found = database.execute("SELECT folder FROM postings").fetchone()
         return found is not None and found[0] != name
 
-    def remove_others(self, database: "Connection") -> None:
+    def remove_others(self, database: Connection) -> None:
         """Remove directories of full-text search and of trigrams that are no longer in use.
 
         Rebuilds and killed processes leave such directories. While another process writes, nothing is removed.
@@ -168,41 +150,23 @@ class Postings:
         self._opened = self._last = None
 
     @contextmanager
-    def reading(self, database: "Connection") -> "Generator[PostingsReader]":
+    def reading(self, database: Connection) -> "Generator[PostingsReader]":
         """Hold a transaction that reads, and yield a reader of the documents for the state that the transaction sees.
-
-        Documents are added before the transaction that adds their contents, and deleted after the transaction that
-        removes these contents. So if the state of the database is the same before and after a searcher is opened, the
-        searcher has all documents of that state. Otherwise, another process has written, and this method tries again.
 
         Raises:
             RebuildError: The directory is missing or damaged, or documents are missing.
             RipwrapError: The directory cannot be read.
         """
-        while True:
-            check()
-            before = state_of(database)
-            try:
-                searcher = self._engine(before.folder).searcher()
-            except RebuildError:
-                if state_of(database) == before:
-                    raise
-                continue
-            with read_transaction(database):
-                if state_of(database) == before:
-                    reader = self._reader_of(searcher, before, database)
-                    if reader.count != before.documents:
-                        raise RebuildError("its full-text index and its database have different numbers of chunks")
-                    yield reader
-                    return
+        opening = reading_state(database, state_of, lambda state: self._engine(state.folder).searcher())
+        with opening as (state, searcher):
+            reader = self._reader_of(searcher, state, database)
+            if reader.count != state.documents:
+                raise RebuildError("its full-text index and its database have different numbers of chunks")
+            yield reader
 
     @contextmanager
-    def writing(self, database: "Connection", files: int) -> "Generator[PostingsWriter]":
+    def writing(self, database: Connection, files: int) -> "Generator[PostingsWriter]":
         """Yield a writer of documents; commit the documents at the end of the block, and discard them after an error.
-
-        Args:
-            database: The index, in a transaction that writes.
-            files: Number of files to index.
 
         Raises:
             RebuildError: The directory is missing or damaged.
@@ -216,7 +180,7 @@ class Postings:
             writer.abandon()
             raise
 
-    def clean(self, database: "Connection") -> None:
+    def clean(self, database: Connection) -> None:
         """Delete documents whose contents the database does not have.
 
         If another process is writing, nothing is deleted. That process, or a later call, deletes the documents.
@@ -229,7 +193,7 @@ class Postings:
                 with self.writing(database, 0) as writer:
                     writer.delete_left_over()
 
-    def check(self, database: "Connection") -> tuple[int, Exception | None]:
+    def check(self, database: Connection) -> tuple[int, Exception | None]:
         """Read all files of full-text search, and return the number of chunks and `None`.
 
         If a file is damaged or cannot be read, return 0 and the error.
@@ -243,7 +207,7 @@ class Postings:
         except RipwrapError as error:
             return 0, error
 
-    def _reader_of(self, searcher: "Searcher", state: PostingsState, database: "Connection") -> "PostingsReader":
+    def _reader_of(self, searcher: "tantivy.Searcher", state: EngineState, database: Connection) -> "PostingsReader":
         """Return the reader for a state of the database.
 
         The last reader is cached, because a new reader counts all documents, which takes milliseconds.
@@ -261,7 +225,7 @@ class Postings:
 
 
 @contextmanager
-def _transaction_if_free(database: "Connection") -> Generator[bool]:
+def _transaction_if_free(database: Connection) -> Generator[bool]:
     """Hold a write transaction and yield True; yield False if another process writes, or the database is read-only."""
     with ExitStack() as stack:
         try:
@@ -277,18 +241,12 @@ def _transaction_if_free(database: "Connection") -> Generator[bool]:
 class PostingsWriter:
     """Writer of documents of full-text search. It is opened when it is first used."""
 
-    def __init__(self, engine: EngineFolder, database: "Connection", files: int) -> None:
-        """Prepare the deletion of documents that killed processes have left; write nothing yet.
-
-        Args:
-            engine: The directory.
-            database: The index, in a transaction that writes.
-            files: Number of files to index.
-        """
+    def __init__(self, engine: EngineFolder, database: Connection, files: int) -> None:
+        """Prepare to index a number of files, and to delete what killed processes have left; write nothing yet."""
         self._engine = engine
         self._database = database
         self._files = files
-        self._writer: IndexWriter | None = None
+        self._writer: tantivy.IndexWriter | None = None
         self._left = _left_over(database)
 
     def add(self, blob: int, first: int, path: str, text: SplitText) -> None:
@@ -321,7 +279,7 @@ class PostingsWriter:
         """Delete documents whose contents the database does not have; `add()` also deletes them."""
         self._begin()
 
-    def _begin(self) -> "IndexWriter":
+    def _begin(self) -> "tantivy.IndexWriter":
         if self._writer is None:
             self._writer = self._engine.writer(self._files)
             with engine_errors(self._engine.path, writing=True):
@@ -333,9 +291,7 @@ class PostingsWriter:
     def commit(self) -> None:
         """Commit the documents, and close the writer."""
         if self._writer is not None:
-            with engine_errors(self._engine.path, writing=True):
-                self._writer.commit()
-                self._writer.wait_merging_threads()
+            self._engine.commit(self._writer)
             self._writer = None
 
     def abandon(self) -> None:
@@ -345,7 +301,7 @@ class PostingsWriter:
             self._writer = None
 
 
-def _document(blob: int, words: str) -> "Document":
+def _document(blob: int, words: str) -> "tantivy.Document":
     document = tantivy.Document()
     document.add_integer("blob", blob)
     document.add_text("words", words)
@@ -398,14 +354,8 @@ class PostingsReader:
         is_clean: True if every document belongs to a file content in the database.
     """
 
-    def __init__(self, path: Path, searcher: "Searcher", database: "Connection") -> None:
-        """Count the documents, and find out if some of them belong to no content in the database.
-
-        Args:
-            path: Path of the directory.
-            searcher: Searcher of tantivy.
-            database: The index, in a transaction.
-        """
+    def __init__(self, path: Path, searcher: "tantivy.Searcher", database: Connection) -> None:
+        """Count the documents, and find out if some of them belong to no content in the database."""
         self._path = path
         self._searcher = searcher
         with engine_errors(path, writing=False):
@@ -450,10 +400,10 @@ class WordMatches:
     def __init__(
         self,
         path: Path,
-        searcher: "Searcher",
+        searcher: "tantivy.Searcher",
         words: Mapping[str, float],
         sizes: tuple[int, int],
-        left: "EngineQuery | None",
+        left: "tantivy.Query | None",
     ) -> None:
         """Make tantivy's queries for the words, and count the documents that match.
 
@@ -469,7 +419,7 @@ class WordMatches:
         self._sizes = sizes
         self._left = left
         self.having: dict[str, int] = {}
-        parts: list[tuple[tantivy.Occur, EngineQuery]] = []
+        parts: list[tuple[tantivy.Occur, tantivy.Query]] = []
         with engine_errors(path, writing=False):
             for word, weight in words.items():
                 query, self.having[word] = self._word_query(word)
@@ -497,7 +447,7 @@ class WordMatches:
             count = self._count(query)
         return self._rows(query, count) if count else []
 
-    def _rows(self, query: "EngineQuery", limit: int) -> list[tuple[int, float]]:
+    def _rows(self, query: "tantivy.Query", limit: int) -> list[tuple[int, float]]:
         with engine_errors(self._path, writing=False):
             if self._left is not None:
                 query = _without(query, self._left)
@@ -509,7 +459,7 @@ class WordMatches:
             if number is not None
         ]
 
-    def _word_query(self, word: str) -> "tuple[EngineQuery, int]":
+    def _word_query(self, word: str) -> "tuple[tantivy.Query, int]":
         """Return tantivy's query for a word, and the number of chunks that have the word."""
         schema, (count, counted) = _schema(), self._sizes
         if len(word) == 1 and is_unspaced(word):  # each character of such a script begins a word; see `fts_text()`
@@ -526,11 +476,11 @@ class WordMatches:
         weight = _idf(counted, self._searcher.doc_freq("words", terms[0]))
         return tantivy.Query.boost_query(query, _idf(count, having) / weight), having
 
-    def _count(self, query: "EngineQuery") -> int:
+    def _count(self, query: "tantivy.Query") -> int:
         return _count(self._searcher, query if self._left is None else _without(query, self._left))
 
 
-def _left_over(database: "Connection") -> "EngineQuery":
+def _left_over(database: Connection) -> "tantivy.Query":
     """Return tantivy's query for leftover documents: their contents were removed from the database, or never added."""
     last = last_id(database, "blob")
     stale = [blob for (blob,) in database.execute("SELECT blob FROM stale")]
@@ -544,11 +494,11 @@ def _left_over(database: "Connection") -> "EngineQuery":
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts])
 
 
-def _without(query: "EngineQuery", left: "EngineQuery") -> "EngineQuery":
+def _without(query: "tantivy.Query", left: "tantivy.Query") -> "tantivy.Query":
     return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.MustNot, left)])
 
 
-def _count(searcher: "Searcher", query: "EngineQuery") -> int:
+def _count(searcher: "tantivy.Searcher", query: "tantivy.Query") -> int:
     """Return the number of documents that match and are not deleted."""
     return int(cast("Any", searcher.search(query, limit=1, count=True)).count)
 
@@ -559,7 +509,7 @@ def _idf(total: int, having: int) -> float:
 
 
 @cache
-def _schema() -> "Schema":
+def _schema() -> "tantivy.Schema":
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("chunk", fast=True)
     builder.add_integer_field("blob", indexed=True)
@@ -569,5 +519,5 @@ def _schema() -> "Schema":
 
 
 @cache
-def _analyzer() -> "TextAnalyzer":
+def _analyzer() -> "tantivy.TextAnalyzer":
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.stemmer("english")).build()

@@ -6,13 +6,9 @@ downloaded file could run an attacker's SQL, so a file with any other schema is 
 """
 
 import functools
-from typing import TYPE_CHECKING
 
 from ripwrap.index.storage.database import APPLICATION_ID, own_text
-from ripwrap.index.storage.packages import sqlite3
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
+from ripwrap.index.storage.packages import Connection, sqlite3
 
 SCHEMA_VERSION = 4
 """Version of the tables; version 2 had full-text search in SQLite, and version 3 had no checksums."""
@@ -82,7 +78,7 @@ _TABLES = (
 _CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree", "trigrams")
 
 
-def read_versions(database: "Connection") -> dict[str, str] | None:
+def read_versions(database: Connection) -> dict[str, str] | None:
     """Return the versions of the code that made the content of the database, such as the version of the chunker.
 
     The result is `None` if the database is new, or not an index. It is empty if the table `meta`, which has the
@@ -100,24 +96,24 @@ def read_versions(database: "Connection") -> dict[str, str] | None:
     return {own_text(key): own_text(value) for key, value in rows}
 
 
-def is_empty(database: "Connection") -> bool:
+def is_empty(database: Connection) -> bool:
     """Return True if a database has no tables."""
     return not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
-def _has_meta(database: "Connection") -> bool:
+def _has_meta(database: Connection) -> bool:
     """Return True if the table `meta` is declared as in `_TABLES`; otherwise it must not be read."""
     found = database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'meta'").fetchone()
     return found is not None and found[0] == _TABLES[0]
 
 
-def mark_of(database: "Connection") -> str:
+def mark_of(database: Connection) -> str:
     """Return the ownership mark in a database (see `ownership.py`); empty if there is none."""
     found = database.execute("SELECT value FROM meta WHERE key = ?", (MARK_KEY,)).fetchone()
     return "" if found is None else str(found[0])
 
 
-def shape_of(database: "Connection") -> "frozenset[tuple[object, ...]]":
+def shape_of(database: Connection) -> "frozenset[tuple[object, ...]]":
     """Return the schema of a database: tables (SQLite's own included), indexes, triggers and views."""
     rows = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100")
     return frozenset(rows.fetchall())
@@ -134,19 +130,19 @@ def expected_shape() -> "frozenset[tuple[object, ...]]":
         database.close()
 
 
-def versions_of(database: "Connection") -> dict[str, str]:
+def versions_of(database: Connection) -> dict[str, str]:
     """Return the versions like `read_versions()`, but an empty map if the database is new, or not an index."""
     return read_versions(database) or {}
 
 
-def create_tables(database: "Connection") -> None:
+def create_tables(database: Connection) -> None:
     """Create the tables of an index in an empty database."""
     database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     for table in _TABLES:
         database.execute(table)
 
 
-def clear_content(database: "Connection") -> None:
+def clear_content(database: Connection) -> None:
     """Delete all content except embeddings, which depend only on a text and a model.
 
     Deleted data is overwritten, because it may come from files that are no longer indexed.

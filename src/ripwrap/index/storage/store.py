@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from ripwrap._concurrency import ProcessLock, hold_lock
 from ripwrap._text import shown
@@ -32,10 +32,10 @@ from ripwrap.index.storage.database import (
     is_damage,
     write_transaction,
 )
-from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError
+from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError, location_error
 from ripwrap.index.storage.files import IndexFiles, foreign_file_error, is_blank
 from ripwrap.index.storage.ownership import known_mark, make_mark
-from ripwrap.index.storage.packages import HAS_SQLITE, sqlite3
+from ripwrap.index.storage.packages import HAS_SQLITE, Connection, sqlite3
 from ripwrap.index.storage.postings import Postings
 from ripwrap.index.storage.schema import (
     IS_SENT,
@@ -50,9 +50,6 @@ from ripwrap.index.storage.schema import (
     shape_of,
 )
 from ripwrap.index.storage.sums import RowChecks
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 LOCK_PATIENCE = 30.0  # seconds to wait while another process opens or deletes the file
 
@@ -108,7 +105,7 @@ class Store:
         """True if the open database cannot be written to."""
         return self._read_only
 
-    def run(self, call: "Callable[[Connection], T]") -> T:
+    def run(self, call: Callable[[Connection], T]) -> T:
         """Call `call` with the database, one call at a time; if the database is damaged, rebuild it and call again.
 
         Raises:
@@ -118,7 +115,7 @@ class Store:
         """
         return self._retry(lambda: call(self._open()))
 
-    def run_if_current(self, call: "Callable[[Connection], T]") -> T | None:
+    def run_if_current(self, call: Callable[[Connection], T]) -> T | None:
         """Call `call` with the database if there is an index, even an index that another chunker made.
 
         An index that has other tables, or that cannot be trusted, is deleted, and counts as missing.
@@ -181,7 +178,7 @@ class Store:
             return f"{error}"
         return ""
 
-    def read_only(self, call: "Callable[[Connection], T]") -> T | None:
+    def read_only(self, call: Callable[[Connection], T]) -> T | None:
         """Call `call` with the database as it is, on a new connection.
 
         This creates and rebuilds nothing and waits for no lock, so it can be called while a refresh is running.
@@ -248,12 +245,12 @@ class Store:
             return None
         return os.getpid(), state.st_dev, state.st_ino
 
-    def _open(self) -> "Connection":
+    def _open(self) -> Connection:
         database = self._connect()
         self._prepare(database)
         return database
 
-    def _connect(self) -> "Connection":
+    def _connect(self) -> Connection:
         if self._database is not None and self._identity != self._identify():
             self._close()
         if self._database is None:
@@ -263,7 +260,7 @@ class Store:
                 self._identity = self._identify()
         return self._database
 
-    def _new_connection(self, *, make: bool) -> "Connection":
+    def _new_connection(self, *, make: bool) -> Connection:
         """Open a connection; it is read-only if the file or its directory cannot be written to."""
         uri = self.path.absolute().as_uri()
         for mode in ("rwc" if make else "rw", "ro", "ro&immutable=1"):
@@ -284,7 +281,7 @@ class Store:
                 return database
         raise AssertionError("unreachable: the last mode returns or raises")
 
-    def _prepare(self, database: "Connection") -> None:
+    def _prepare(self, database: Connection) -> None:
         """Make missing tables, and delete content that other versions made.
 
         Raises:
@@ -303,7 +300,7 @@ class Store:
             self.postings.remove_others(database)
         self._checked = True
 
-    def _is_made(self, database: "Connection", versions: dict[str, str] | None) -> bool:
+    def _is_made(self, database: Connection, versions: dict[str, str] | None) -> bool:
         """Return True if the database has the tables of an index, and False if it is empty.
 
         Raises:
@@ -318,7 +315,7 @@ class Store:
             raise _StaleError(why)
         return True
 
-    def _fill(self, database: "Connection") -> None:
+    def _fill(self, database: Connection) -> None:
         """Make the tables, or delete content that other versions made, unless another process has just done so."""
         versions = read_versions(database)
         if versions is None:
@@ -340,7 +337,7 @@ class Store:
         if mark:
             database.execute("INSERT INTO meta VALUES (?, ?)", (MARK_KEY, mark))
 
-    def why_untrusted(self, database: "Connection", versions: dict[str, str] | None) -> str:
+    def why_untrusted(self, database: Connection, versions: dict[str, str] | None) -> str:
         """Return the reason why the database must not be used, or an empty string.
 
         Of `versions`, only the version of the tables is compared, not the versions of the content.
@@ -382,11 +379,8 @@ class Store:
         """
         if self._read_only:
             self._close()
-            raise RipwrapError(
-                HintedText(
-                    f"the index {shown(str(self.path))} must be rebuilt, because {why}, but it cannot be written; ",
-                    OTHER_LOCATION,
-                )
+            raise location_error(
+                f"the index {shown(str(self.path))} must be rebuilt, because {why}, but it cannot be written; "
             ) from why
 
     def _clear(self, why: str) -> None:

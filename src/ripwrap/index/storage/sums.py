@@ -16,14 +16,12 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ripwrap._ranking.fts import batches
 from ripwrap._text import shown
 from ripwrap.index.storage.database import DamageError, check, decode_text, select_in
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
+from ripwrap.index.storage.packages import Connection
 
 _SUM_BYTES = 16
 _SELECT_ROWS = "SELECT path, blob, note, size, mtime_ns, ctime_ns FROM tree WHERE view = ? ORDER BY path"
@@ -47,7 +45,7 @@ StoredRow = tuple[Any, ...]
 """Row of the table `tree`: path, blob, note, size, mtime_ns, ctime_ns."""
 
 
-def sum_of_view(database: "Connection", number: int, rows: Sequence[StoredRow]) -> bytes:
+def sum_of_view(database: Connection, number: int, rows: Sequence[StoredRow]) -> bytes:
     """Return the checksum of a view.
 
     Args:
@@ -81,7 +79,7 @@ def _sum_of_row(row: StoredRow) -> bytes:
     return hashlib.blake2b(ascii(row[:-1]).encode(), digest_size=_SUM_BYTES).digest()
 
 
-def checked_rows(database: "Connection", number: int | None) -> list[StoredRow]:
+def checked_rows(database: Connection, number: int | None) -> list[StoredRow]:
     """Return the rows of the files of a view, with decoded paths, after a comparison of the checksum of the view.
 
     The list is empty if `number`, the id of the view, is `None`.
@@ -139,7 +137,7 @@ class RowChecks:
         self._views: set[int] = set()
         self._blobs: set[int] = set()
 
-    def check_view(self, database: "Connection", number: int | None) -> None:
+    def check_view(self, database: Connection, number: int | None) -> None:
         """Compare the checksum of a view, unless this process has done so since the last change of the file.
 
         If `number`, the id of the view, is `None`, only the list of views is compared.
@@ -162,7 +160,7 @@ class RowChecks:
             raise DamageError("the marks of contents with trigrams are wrong")
         self._views.add(number)
 
-    def _check_list(self, database: "Connection") -> None:
+    def _check_list(self, database: Connection) -> None:
         """Compare the rows of all views: a search would take a view with another name for one that is missing."""
         if self._listed:
             return
@@ -173,12 +171,8 @@ class RowChecks:
             raise DamageError("files belong to no list")
         self._listed = True
 
-    def check_chunks(self, database: "Connection", chunks: Collection[int]) -> None:
+    def check_chunks(self, database: Connection, chunks: Collection[int]) -> None:
         """Compare the checksums of the contents to which chunks belong.
-
-        Args:
-            database: The index, in a transaction.
-            chunks: Ids of chunks that full-text search has found.
 
         Raises:
             DamageError: A chunk is missing, or the rows of its content are damaged.
@@ -189,7 +183,7 @@ class RowChecks:
             raise DamageError("chunks are missing")
         self.check_blobs(database, set(blobs))
 
-    def check_blobs(self, database: "Connection", blobs: Collection[Any]) -> None:
+    def check_blobs(self, database: Connection, blobs: Collection[Any]) -> None:
         """Compare the checksums of contents, given by their ids."""
         for some in batches([blob for blob in blobs if blob not in self._blobs]):
             check()
@@ -205,7 +199,7 @@ class RowChecks:
                     raise DamageError(f"the rows of {shown(decode_text(path))} do not have the stored checksum")
                 self._blobs.add(blob)
 
-    def check_everything(self, database: "Connection") -> None:
+    def check_everything(self, database: Connection) -> None:
         """Compare all rows, even those that were compared before, except contents that no view uses.
 
         Raises:
@@ -227,7 +221,7 @@ class RowChecks:
         if right != stored:
             raise DamageError("the names that files define are incomplete")
 
-    def _renew(self, database: "Connection") -> None:
+    def _renew(self, database: Connection) -> None:
         """Forget what was compared if the file was changed, or if the connection is another one."""
         try:
             status = os.stat(self._path)
@@ -243,7 +237,7 @@ class RowChecks:
             self._blobs.clear()
 
 
-def check_count(database: "Connection") -> None:
+def check_count(database: Connection) -> None:
     """Compare the number of chunks with the number of documents in full-text search.
 
     Raises:

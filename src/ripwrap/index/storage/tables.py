@@ -6,19 +6,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ripwrap._ripgrep.command import follows_links
 from ripwrap._text import as_utf8
 from ripwrap.index.file_state import IndexedFile, Stamp
 from ripwrap.index.splitting import SplitText
 from ripwrap.index.storage.database import decode_text, encode_text, last_id, to_integer
+from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.postings import PostingsWriter, change_count
 from ripwrap.index.storage.schema import IS_SENT, SENT_KEY
 from ripwrap.index.storage.sums import checked_rows, compress_names, names_of, sum_of_blob, sum_of_view
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 WITHOUT_VECTOR = (
     "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
@@ -114,13 +112,13 @@ class EmbeddingModel(NamedTuple):
     generation: int | None
 
 
-def stamps_digest_of(database: "Connection", number: int | None) -> bytes | None:
+def stamps_digest_of(database: Connection, number: int | None) -> bytes | None:
     """Return the stored digest of the paths, sizes and times of a view's files; `None` if there is no such digest."""
     row = database.execute("SELECT stamps FROM view WHERE id = ?", (number,)).fetchone()
     return None if row is None else row[0]
 
 
-def set_digests(database: "Connection", number: int, stamps: bytes, rows: Sequence[Row]) -> None:
+def set_digests(database: Connection, number: int, stamps: bytes, rows: Sequence[Row]) -> None:
     """Store the digest of the paths, sizes and times of a view's files, and the checksum of the view.
 
     Call this after all changes of the rows of the files, which are `rows`, in the order of their paths.
@@ -129,20 +127,20 @@ def set_digests(database: "Connection", number: int, stamps: bytes, rows: Sequen
     database.execute("UPDATE view SET stamps = ?, sum = ? WHERE id = ?", (stamps, checksum, number))
 
 
-def generation_of(database: "Connection", view: View) -> int | None:
+def generation_of(database: Connection, view: View) -> int | None:
     """Return the generation of a view: a random number that each change replaces; `None` before the first refresh."""
     found = database.execute("SELECT generation FROM view WHERE root = ? AND options = ? AND name = ?", view.key)
     row = found.fetchone()
     return None if row is None else to_integer(row[0])
 
 
-def number_of(database: "Connection", view: View) -> int | None:
+def number_of(database: Connection, view: View) -> int | None:
     """Return the id of a view in the tables; `None` if the view was never refreshed."""
     found = database.execute("SELECT id FROM view WHERE root = ? AND options = ? AND name = ?", view.key).fetchone()
     return None if found is None else int(found[0])
 
 
-def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:
+def rows_of(database: Connection, number: int | None) -> dict[str, Row]:
     """Return the stored rows of the files of a view, by path; empty if `number`, the id of the view, is `None`.
 
     Raises:
@@ -151,13 +149,13 @@ def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:
     return {row[0]: Row._make(row) for row in checked_rows(database, number)}
 
 
-def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]]:
+def notes_of(database: Connection, number: int | None) -> list[tuple[str, str]]:
     """Return the paths and notes of those files of a view that are `'binary'`, `'unreadable'` or `'cut'`; see `Row`."""
     found = database.execute("SELECT path, note FROM tree WHERE view = ? AND note IS NOT NULL", (number,))
     return [(decode_text(path), note) for path, note in found]
 
 
-def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
+def rows_of_latest_view(database: Connection, view: View) -> dict[str, Row]:
     """Return the rows of the files, by path, of the view that changed last.
 
     Only views with the directory and the options of `view` count. The result is empty if the view that changed last is
@@ -169,7 +167,7 @@ def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
     return {} if found is None or found[1] == view.key[2] else rows_of(database, int(found[0]))
 
 
-def mark_changed(database: "Connection", view: View) -> int:
+def mark_changed(database: Connection, view: View) -> int:
     """Give a view a new generation and the current time, and return the id of the view; make the view if it is missing.
 
     The stored digests of its files are removed. `set_digests()` sets them again after the changes.
@@ -185,19 +183,19 @@ def mark_changed(database: "Connection", view: View) -> int:
     return number
 
 
-def model_of(database: "Connection", name: str) -> EmbeddingModel:
+def model_of(database: Connection, name: str) -> EmbeddingModel:
     """Return the dimension and generation of a model's embeddings."""
     row = database.execute("SELECT dimension, generation FROM model WHERE name = ?", (name,)).fetchone()
     return EmbeddingModel(None, None) if row is None else EmbeddingModel(to_integer(row[0]), to_integer(row[1]))
 
 
-def sent_to(database: "Connection", name: str) -> Sent:
+def sent_to(database: Connection, name: str) -> Sent:
     """Return how many texts and characters all processes have sent to a model since the index was made."""
     rows = dict(database.execute(f"SELECT key, CAST(value AS INTEGER) FROM meta WHERE {IS_SENT}"))  # noqa: S608 - a constant
     return Sent(*(to_integer(rows.get(key, 0)) for key in _sent_keys(name)))
 
 
-def add_sent(database: "Connection", name: str, sent: Sent) -> None:
+def add_sent(database: Connection, name: str, sent: Sent) -> None:
     """Add to the numbers of texts and characters that were sent to a model; a write transaction must be open."""
     statement = (
         "INSERT INTO meta (key, value) VALUES (?, ?)"
@@ -210,7 +208,7 @@ def _sent_keys(name: str) -> tuple[str, str]:
     return f"{SENT_KEY}texts {name}", f"{SENT_KEY}characters {name}"
 
 
-def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:
+def find_blob(database: Connection, path: str, digest: bytes) -> int | None:
     """Return the id of the stored content with this path and digest; `None` if the index does not have the content."""
     found = database.execute(
         "SELECT id FROM blob WHERE path = ? AND digest = ?", (encode_text(path), digest)
@@ -218,13 +216,13 @@ def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:
     return None if found is None else int(found[0])
 
 
-def digests_of(database: "Connection", path: str) -> list[bytes]:
+def digests_of(database: Connection, path: str) -> list[bytes]:
     """Return the digests of the contents that the index has under a path."""
     rows = database.execute("SELECT digest FROM blob WHERE path = ?", (encode_text(path),))
     return [digest for (digest,) in rows if isinstance(digest, bytes)]
 
 
-def add_blob(database: "Connection", postings: PostingsWriter, path: str, digest: bytes, text: SplitText) -> int:
+def add_blob(database: Connection, postings: PostingsWriter, path: str, digest: bytes, text: SplitText) -> int:
     """Add the content of a file to the index, with its chunks, and return the id of the content."""
     first = last_id(database, "chunk") + 1
     names = compress_names(text.names)
@@ -249,7 +247,7 @@ def add_blob(database: "Connection", postings: PostingsWriter, path: str, digest
     return blob
 
 
-def remove_unused(database: "Connection", blob: int) -> int:
+def remove_unused(database: Connection, blob: int) -> int:
     """Delete a stored file content, with its chunks, if no view uses it; return the number of deleted chunks."""
     if database.execute("SELECT 1 FROM tree WHERE blob = ? LIMIT 1", (blob,)).fetchone():
         return 0
