@@ -27,10 +27,12 @@ from cases import (
     DECODE,
     IMPORT,
     LINUX,
+    MCP,
     ONE_RUN,
     OUR_IMPORTS,
     PEER_IMPORTS,
     PEERS,
+    SERVERS,
     SMALL,
     STDLIB,
     SUBPROCESS,
@@ -75,7 +77,7 @@ class Bench:
         with tempfile.TemporaryDirectory(dir=CACHE) as name:  # outside this repository, whose ignore files would apply
             for number in range(3):
                 Path(name, f"{number}.txt").write_text("hay\nneedle\nhay\n")
-            return {case.name: self.run_case(case, Path(name)) for case in (SMALL, IMPORT, COMMAND)}
+            return {case.name: self.run_case(case, Path(name)) for case in (SMALL, IMPORT, COMMAND, MCP)}
 
     def run_case(self, case: Case, cwd: Path) -> dict[str, list[Figures]]:
         """Run a case with each contestant that has a Python, and return the figures of each round.
@@ -185,7 +187,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="maximum number of rounds [default: 5]")
     parser.add_argument("--output", type=Path, default=Path("docs/benchmarks"), help=f"{output} [default: %(default)s]")
     arguments = parser.parse_args()
-    pythons = dict.fromkeys((*SUBPROCESS, COLUMNS, ONE_RUN, *OUR_IMPORTS, *COMMANDS), sys.executable)
+    pythons = dict.fromkeys((*SUBPROCESS, COLUMNS, ONE_RUN, *OUR_IMPORTS, *COMMANDS, *SERVERS), sys.executable)
     pythons.update(dict.fromkeys((*PEERS, *PEER_IMPORTS), arguments.peers))
     left_out = peers.import_errors(arguments.peers)
     for peer, why in left_out.items():

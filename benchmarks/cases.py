@@ -25,6 +25,7 @@ OUR_IMPORTS = (
     "import ripwrap.mcp",
 )
 COMMANDS = ("ripwrap --help", "ripwrap search --help", "ripwrap search needle", "ripwrap files")
+SERVERS = ("ripwrap mcp", "a server of the SDK")
 PEER_IMPORTS = ("import rpygrep", "import ripgrepy", "import rgapi")
 
 
@@ -149,7 +150,8 @@ SMALL = Case("tiny", "tiny", (*SUBPROCESS, *PEERS), {"pattern": "needle", "times
 IMPORT = Case("import", "imports", (*OUR_IMPORTS, *PEER_IMPORTS), baseline="import pydantic")
 COMMAND = Case("command", "imports", COMMANDS, baseline=COMMANDS[0], metric="child_cpu")
 DECODE = Case("decode", "decode", ("ripwrap", "rpygrep"), baseline="ripwrap", metric="instructions")
-ALONE = (SMALL, IMPORT, COMMAND, DECODE)
+MCP = Case("mcp", "list_tools", SERVERS, baseline=SERVERS[1], metric="first")
+ALONE = (SMALL, IMPORT, COMMAND, MCP, DECODE)
 """Cases that need no corpus; their figures are stored with those of the standard library."""
 
 TITLES = {
@@ -168,6 +170,7 @@ TITLES = {
     "rank": "`rank()`: eight queries",
     "import": "an import, in a new interpreter",
     "command": "a command, in a directory with three files",
+    "mcp": "an MCP server, from its start to the list of its tools",
     "decode": "a match of 250 bytes with one submatch",
 }
 
@@ -228,8 +231,9 @@ QUESTIONS = (
     Question(
         "start",
         "How long does a program wait before its first search?",
-        "Each row is a new interpreter that imports something, or runs a command; `pass` imports nothing.",
-        ("import", "command"),
+        "Each row is a new interpreter that imports something, or runs a command; `pass` imports nothing. The server "
+        "of the SDK has one tool.",
+        ("import", "command", "mcp"),
     ),
     Question(
         "instructions",
@@ -313,6 +317,7 @@ _COMMAND = (
     "Plain command lines of `search` and `files` need no cyclopts, which takes 120 ms to import and to assemble "
     "the flags. Two thirds of the rest is Pydantic."
 )
+_LIST = "The list is read from a file, and the tools are imported after it was sent."
 _SERVER = "What is left are the models of results and arguments, from which the schemas of the tools are made."
 _RANK = (
     "rg counts the words in all files first. Half of the rest is SQLite's, which tokenizes the 40 best files for each "
@@ -426,6 +431,7 @@ BUDGETS = (
         factor=1000,
         unit=" ms",
     ),
+    Budget("mcp", SERVERS[0], "first", 1.05, "time to the list, relative to the SDK's server", _LIST, to=SERVERS[1]),
     *(
         Budget("command", name, "child_cpu", limit, "CPU", _COMMAND, factor=1000, unit=" ms")
         for name, limit in (("ripwrap search needle", 200), ("ripwrap files", 200), ("ripwrap --help", 400))

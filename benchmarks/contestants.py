@@ -284,6 +284,57 @@ class Start:
         yield 1
 
 
+class Server:
+    """Contestant that starts an MCP server over stdio: that of ripwrap, or one of the SDK with one tool."""
+
+    def __init__(self, case: Case) -> None:
+        own = ("-m", "ripwrap", "mcp", "--root", ".")
+        self._arguments = own if case["contestant"].startswith("ripwrap ") else ("-c", _SDK_SERVER)
+
+    def list_tools(self, cwd: str, **_: Any) -> Iterator[int]:
+        """Start the server, and yield 1 when it has listed its tools."""
+        pipe, argv = subprocess.PIPE, [sys.executable, *self._arguments]
+        with subprocess.Popen(argv, cwd=cwd, stdin=pipe, stdout=pipe, text=True, bufsize=1) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            for request in _REQUESTS:
+                server.stdin.write(json.dumps({"jsonrpc": "2.0", **request}) + "\n")
+                answer = server.stdout.readline() if "id" in request else ""
+            assert json.loads(answer)["result"]["tools"]
+            yield 1
+            server.stdin.close()
+
+
+_REQUESTS: tuple[dict[str, Any], ...] = (
+    {
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "benchmark", "version": "1"},
+        },
+    },
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/list"},
+)
+_SDK_SERVER = """
+import anyio
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+async def list_tools(context, params):
+    return types.ListToolsResult(tools=[types.Tool(name="x", input_schema={"type": "object"})])
+
+async def main():
+    server = Server("x", on_list_tools=list_tools)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+anyio.run(main)
+"""
+
 CONTESTANTS: dict[str, Callable[[Case], Any]] = {
     "raw rg": Raw,
     "ripwrap": Ripwrap,
@@ -294,6 +345,8 @@ CONTESTANTS: dict[str, Callable[[Case], Any]] = {
     "ripgrepy": Ripgrepy,
     "python-ripgrep": PythonRipgrep,
     "rgapi": Rgapi,
+    "ripwrap mcp": Server,
+    "a server of the SDK": Server,
 }
 
 
