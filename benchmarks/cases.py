@@ -20,7 +20,7 @@ OUR_IMPORTS = (
     A_MODEL,
     "import ripwrap",
     "from ripwrap import search",
-    "import ripwrap.workspace",
+    "from ripwrap import Workspace",
     "from mcp.server.lowlevel import Server",
     "import ripwrap.mcp",
 )
@@ -405,7 +405,12 @@ BUDGETS = (
         )
         for name, limit, what, to in (
             ("from ripwrap import search", 1.35, "a model of Pydantic", A_MODEL),
-            ("import ripwrap.workspace", 1.7, "`from pydantic import BaseModel`", "from pydantic import BaseModel"),
+            (
+                "from ripwrap import Workspace",
+                1.7,
+                "`from pydantic import BaseModel`",
+                "from pydantic import BaseModel",
+            ),
         )
     ),
     Budget("decode", "ripwrap", "instructions", 26_000, "instructions for each match", DECODING, unit=""),

@@ -34,12 +34,13 @@ from pydantic import ValidationError
 from trio.testing import MockClock
 
 import ripwrap
+import tool_definitions
 from ripwrap import Workspace, mcp
 from ripwrap.binary import RgBinary
 from ripwrap.cli import app as cli
 from ripwrap.cli.run_mcp import run_mcp
 from ripwrap.errors import RipwrapError
-from ripwrap.mcp import transports
+from ripwrap.mcp import clients, transports
 from ripwrap.mcp.transports import warn_without_rg
 from ripwrap.workspace import schemas
 from support.cli import run
@@ -1123,6 +1124,81 @@ async def test_command_serves_over_stdio(folder_of_code: Path, tmp_path: Path, m
             jsonschema.Draft202012Validator(schemas[name] or {}).validate(result.structured_content)
         assert "README.txt" in mistake(await client.call_tool("ls", {"path": "../README.txt"}))
     assert log.read_text() == ""
+
+
+WITHOUT_TOOLS = """
+import sys, threading
+listed = threading.Event()
+class Gate:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("ripwrap.workspace.core", "ripwrap.workspace.dispatch", "pathspec") and not listed.wait(60):
+            raise ImportError("the server imports its tools before it lists them")
+sys.meta_path.insert(0, Gate())
+import anyio
+from mcp import Client
+from ripwrap.cli.run_mcp import run_mcp
+from ripwrap.mcp import transports
+
+async def use(server):
+    async with Client(server, mode=sys.argv[2]) as client:
+        tools = (await client.list_tools()).tools
+        await client.list_prompts()
+        assert "ripwrap.workspace.core" not in sys.modules
+        listed.set()
+        print(*(tool.name for tool in tools))
+        print((await client.call_tool("grep_content", {"pattern": "needle", "path": "a.py"})).content[0].text)
+
+transports.serve_stdio = lambda server: anyio.run(use, server)
+run_mcp(root=[sys.argv[1]])
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_tools_are_listed_before_they_are_imported(folder_of_code: Path, mode: str) -> None:
+    """Issue 42: an import of the tools waits in this program until the list has arrived."""
+    argv = [sys.executable, "-W", "error", "-c", WITHOUT_TOOLS, str(folder_of_code / "src"), mode]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    names, *shown = done.stdout.splitlines()
+    assert names.split() == list(TOOLS)
+    assert "  2: needle = 1" in shown
+
+
+def test_definitions_are_those_of_the_tools() -> None:
+    assert tool_definitions.FILE.read_text("utf-8") == tool_definitions.definitions(), "run scripts/tool_definitions.py"
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+@pytest.mark.parametrize("options", [{}, {"follow": True}])
+async def test_root_that_is_gone_before_the_first_call_is_an_error_of_the_call(
+    folder_of_code: Path, options: dict[str, Any], anyio_backend: str
+) -> None:
+    async with Client(mcp.server(folder_of_code / "src", **options)) as client:
+        await client.list_tools()
+        (folder_of_code / "src").rename(folder_of_code / "elsewhere")
+        assert "src" in mistake(await client.call_tool("grep_content", {"pattern": "needle"}))
+        (folder_of_code / "elsewhere").rename(folder_of_code / "src")
+        assert "needle = 1" in answer(await client.call_tool("grep_content", {"pattern": "needle"}))
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+async def test_first_calls_at_once_share_one_workspace(
+    folder_of_code: Path, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Workspace] = []
+    create = clients._make  # pyright: ignore[reportPrivateUsage]
+
+    def count(*given: Any) -> Workspace:
+        made.append(create(*given))
+        return made[-1]
+
+    monkeypatch.setattr(clients, "_make", count)
+    async with Client(mcp.server(folder_of_code)) as client, anyio.create_task_group() as group:
+        for _ in range(5):
+            group.start_soon(client.call_tool, "grep_content", {"pattern": "needle"})
+    assert len(made) == 1
 
 
 @ON_ASYNCIO

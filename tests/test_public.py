@@ -17,7 +17,7 @@ import pytest
 from pydantic import ValidationError
 
 import ripwrap
-from ripwrap import _words, sync, testing
+from ripwrap import _words, sync, testing, workspace
 from ripwrap.index import Index
 from ripwrap.places import PlacedSearchOptions
 
@@ -140,7 +140,7 @@ def test_import_loads_no_unused_modules(code: str, left_out: set[str]) -> None:
     assert not left_out & set(done.stdout.split())
 
 
-@pytest.mark.parametrize("package", [ripwrap, sync])
+@pytest.mark.parametrize("package", [ripwrap, sync, workspace])
 def test_lazy_names_equal_those_that_type_checkers_see(package: ModuleType) -> None:
     tree = ast.parse(inspect.getsource(package))
     guarded = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")

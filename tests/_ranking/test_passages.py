@@ -1,5 +1,6 @@
 """Tests for passages: the definitions of a file that answer a query, in place of windows of 800 characters."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -7,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ripwrap import sync
@@ -18,7 +19,7 @@ from ripwrap._ranking import passages as _passages
 from ripwrap._ranking.definitions import definition_starts
 from ripwrap._ranking.passages import BROAD, DEEP, MAX_TEXT_CHARS, Choice, Depth, _units, best_passages, show_passages
 from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent, most_relevant_lines
-from ripwrap._ranking.word_query import parse_query
+from ripwrap._ranking.word_query import parse_query, stems_of
 from ripwrap.binary import RgBinary
 from ripwrap.index import search as _search
 
@@ -124,7 +125,7 @@ def test_definition_of_a_symbol_comes_first() -> None:
 
 @given(st.text(st.sampled_from("\n \tdef class(){}x=#@é中"), max_size=3_000) | st.text(max_size=500))
 def test_each_line_with_text_is_in_one_passage(text: str) -> None:
-    chunks = [passage.chunk for unit in _units(text) for passage in unit.passages]
+    chunks = [chunk for unit in _units(text) for chunk in unit.passages]
     assert all(one.end <= two.start and one.end_line < two.start_line for one, two in pairwise(chunks))
     lines = {number for chunk in chunks for number in range(chunk.start_line, chunk.end_line + 1)}
     assert {number for number, line in enumerate(text.split("\n"), 1) if line.strip()} <= lines
@@ -312,6 +313,28 @@ def test_deadline_is_checked_before_each_file_is_split(
     assert calls.count("best") == 4
 
 
+WORDS = st.lists(
+    st.sampled_from(["parse", "Parsing", "pars", "HTTPServer_v2", "xparse", "sendMail", "größe", "İİİ", "é_parse"])
+    | st.text("aAbZ9_.é中 \n", max_size=6)
+)
+
+
+@example(["İ" * 9, "pars"], {"pars"})
+@given(WORDS, st.sets(st.sampled_from(["pars", "http", "v2", "send", "größ", "a", "ab", "中", "x", "server"])))
+def test_stems_are_found_as_if_every_word_were_split(words: list[str], stems: set[str]) -> None:
+    text = " ".join(words)
+    every = [
+        (found.start(), stem) for found in re.finditer(r"\w+", text) for stem in stems_of(found[0]) if stem in stems
+    ]
+    assert _passages._find_stems(text, stems) == every
+
+
+def test_very_long_words_are_not_kept() -> None:
+    before = stems_of.cache_info().currsize
+    assert _passages._find_stems("parse_" * 50_000, {"pars"}) == [(0, "pars")] * 50_000
+    assert stems_of.cache_info().currsize == before
+
+
 def test_file_with_very_many_definitions_has_no_passages() -> None:
     assert shown("total", "def total(\n" * 5_000)
     assert not shown("total", "def total(\n" * 5_001)
@@ -319,9 +342,10 @@ def test_file_with_very_many_definitions_has_no_passages() -> None:
 
 def test_very_long_words_and_names_are_left_out() -> None:
     long = "x" * 201
-    ((unit,),) = (_units(f"def {long}(a, {long}):\n    {long[1:]}\n"),)
-    assert unit.passages[0].names == []
-    assert {*unit.stems} == {"def", "a", long[1:]}
+    text = f"def {long}(a, {long}):\n    {long[1:]}\n"
+    ((unit,),) = (_units(text),)
+    assert unit.names == []
+    assert [stem for _, stem in _passages._find_stems(text, {"def", "a", long, long[1:]})] == ["def", "a", long[1:]]
 
 
 def test_definitions_of_symbols_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:

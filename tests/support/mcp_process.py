@@ -18,7 +18,7 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import BinaryIO
 
-IMPORTED = ["ripwrap.cli.mcp", "ripwrap.mcp.transports", "ripwrap.index", "uvicorn"]
+IMPORTED = ["ripwrap.cli.mcp", "ripwrap.mcp.transports", "ripwrap.workspace.core", "ripwrap.index", "uvicorn"]
 
 
 class Forked:

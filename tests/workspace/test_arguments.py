@@ -22,7 +22,8 @@ from ripwrap.workspace.arguments import (
 from ripwrap.workspace.grep_content_tool import GrepContentArguments
 from ripwrap.workspace.listing_tools import LsArguments
 from ripwrap.workspace.read_file import MAX_LINE_NUMBER
-from ripwrap.workspace.tool import find_tool, tool_names, tools_of
+from ripwrap.workspace.tool import tools_of
+from ripwrap.workspace.tool_names import find_tool, tool_names
 from support.tools import TOOLS
 
 NAMES = tool_names(tools_of(Workspace))

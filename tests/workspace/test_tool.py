@@ -1,6 +1,7 @@
 """A new tool is a module of its own (here, this one), and one more base class of `Workspace`."""
 
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -8,13 +9,15 @@ from typing import Any, get_type_hints
 import anyio
 import pytest
 
+import tool_definitions
 import unasync
 from ripwrap import Workspace, sync
 from ripwrap._ripgrep.runner import run_blocking
 from ripwrap.workspace import ToolResult, schemas
 from ripwrap.workspace.arguments import Number, ToolArguments, parameter_descriptions
 from ripwrap.workspace.dispatch import CallRunner, ToolMethods
-from ripwrap.workspace.tool import ToolCall, ToolSpec, tool_names, tools_of
+from ripwrap.workspace.tool import ToolCall, ToolSpec, tools_of
+from ripwrap.workspace.tool_names import tool_names
 
 TESTS = Path(__file__).parent.parent
 
@@ -144,10 +147,15 @@ def test_schemas_have_a_new_tool() -> None:
 
 @pytest.mark.extra
 @pytest.mark.anyio
-async def test_mcp_server_lists_and_calls_a_new_tool(tmp_path: Path, anyio_backend: str) -> None:
+async def test_mcp_server_lists_and_calls_a_new_tool(
+    tmp_path: Path, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mcp = pytest.importorskip("mcp")
     from ripwrap.mcp import server
+    from ripwrap.mcp.definitions import parse
 
+    every = parse(tool_definitions.definitions())
+    monkeypatch.setattr(sys.modules["ripwrap.mcp.server"], "definitions", lambda: every)
     async with mcp.Client(server(tmp_path, structured=True)) as client:
         *_, tool = (await client.list_tools()).tools
         assert (tool.name, tool.title, tool.description) == ("shout", "Shout", "Shout words.")

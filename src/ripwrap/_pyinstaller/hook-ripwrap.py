@@ -18,7 +18,7 @@ _LATE = ("charset_normalizer", "inflate64", "semble_grammars", "tree_sitter")
 
 hiddenimports = collect_submodules("ripwrap", filter=lambda name: not name.startswith(_LEFT_OUT), on_error="ignore")
 hiddenimports += [name for name in _LATE if find_spec(name)]
-datas = copy_metadata("ripwrap")
+datas = copy_metadata("ripwrap") + collect_data_files("ripwrap", includes=["mcp/*.json"])
 if find_spec("semble_grammars"):
     datas += collect_data_files("semble_grammars")
 

@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
 from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
 from ripwrap._ranking.definitions import definition_lines, definition_starts
 from ripwrap._ranking.paths import name_share
 from ripwrap._ranking.scoring import LEAST_WORTH, ChunkCandidate, RankedCandidate, TextContent
-from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, count_stems, rough_stem
+from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, rough_stem, stems_of
 
 MAX_TEXT_CHARS = 200_000
 """Maximum number of characters of a file that is split into passages."""
@@ -37,27 +37,21 @@ _LEAD = re.compile(r"[ \t]*(?:@|//|/?\*|#)")
 _MAX_LEAD_LINES = 8
 _MAX_DEFINITIONS = 5_000
 """Maximum number of lines with definitions of a file that is split into passages; such a file is no code to read."""
-
-
-class Passage(NamedTuple):
-    """Part of a file: a definition, a part of a long definition, or text outside of definitions.
-
-    Attributes:
-        chunk: Its place in the file.
-        names: Names that it defines, alone and after the name of the definition around them.
-        stems: Number of words with each stem.
-    """
-
-    chunk: Chunk
-    names: Collection[str]
-    stems: Mapping[str, int]
+_WORD = re.compile(r"\w+")
 
 
 class _Unit(NamedTuple):
-    """Passages of one definition, the first of which has its name, without the definitions in it."""
+    """A definition without the definitions in it, or the text before the first definition.
 
-    passages: Sequence[Passage]
-    stems: Mapping[str, int]
+    Attributes:
+        passages: Its parts, of which a long definition has several.
+        names: Names that it defines, alone and after the name of the definition around them.
+        chars: Number of its characters.
+        indent: Number of characters by which its first line is indented.
+    """
+
+    passages: Sequence[Chunk]
+    names: Collection[str]
     chars: int
     indent: float
 
@@ -191,47 +185,56 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
     worths = query.weighted(worths)
     symbols: Mapping[str, float] = {} if query.long is None else query.long.symbols
     wanted = {rough_stem(word): worths[word] for word in reversed(query.words)}
-    having = Counter(stem for unit in units for stem in unit.stems if stem in wanted)
+    found_stems = _find_stems(text, wanted)
+    offsets = [offset for offset, _ in found_stems]
+
+    def stems_of(chunk: Chunk) -> Counter[str]:
+        some = found_stems[bisect_left(offsets, chunk.start) : bisect_left(offsets, chunk.end)]
+        return Counter(stem for _, stem in some)
+
+    counts = [[*map(stems_of, unit.passages)] for unit in units]
+    of_units = [one[0] if len(one) == 1 else sum(one, Counter[str]()) for one in counts]
+    having = Counter(chain.from_iterable(of_units))
     value = {stem: worth * math.log(1 + len(units) / max(having[stem], 1)) for stem, worth in wanted.items()}
     every = sum(value.values())
     of_word = {word: value.get(rough_stem(word), LEAST_WORTH) for word in query.title}
     mean = len(text) / len(units) if units else 1.0
 
     def of_words(stems: Mapping[str, int], chars: int) -> float:
+        if not stems:
+            return 0.0
         often = _BM25_K1 * (1 - _BM25_B + _BM25_B * chars / mean)
         return (
             sum(worth * stems[stem] / (stems[stem] + often) for stem, worth in value.items() if stem in stems) / every
         )
 
-    def of_passage(passage: Passage) -> float:
-        return of_words(passage.stems, passage.chunk.end - passage.chunk.start)
-
     found: list[tuple[bool, Choice]] = []
     for place, unit in enumerate(units):
-        names = unit.passages[0].names
         named = max(
-            (max(name_share(name, query.title, of_word), symbols.get(name, 0.0)) for name in names), default=0.0
+            (max(name_share(name, query.title, of_word), symbols.get(name, 0.0)) for name in unit.names), default=0.0
         )
-        worth = of_words(unit.stems, unit.chars) + _NAME_SHARE * named
+        worth = of_words(of_units[place], unit.chars) + _NAME_SHARE * named
         first = shown = unit.passages[0]
         if len(unit.passages) > 1:
-            best, value_of_best = max(((one, of_passage(one)) for one in unit.passages), key=lambda pair: pair[1])
-            shown = best if value_of_best > _INNER_FACTOR * (of_passage(first) + named) else first
-        defines = bisect_left(defining, first.chunk.start_line - 1) < bisect_left(defining, first.chunk.end_line)
+            sizes = (one.end - one.start for one in unit.passages)
+            values = [*map(of_words, counts[place], sizes)]
+            best = values.index(max(values))
+            shown = unit.passages[best] if values[best] > _INNER_FACTOR * (values[0] + named) else first
+        defines = bisect_left(defining, first.start_line - 1) < bisect_left(defining, first.end_line)
         if worth or defines:
-            chunk = _with_inner(units, place) if shown is first else shown.chunk
-            found.append((defines and query.long is None, Choice(chunk, worth, bool(first.names))))
+            chunk = _with_inner(units, place) if shown is first else shown
+            found.append((defines and query.long is None, Choice(chunk, worth, bool(unit.names))))
     found.sort(key=lambda one: (not one[0], -one[1].value, one[1].chunk.start))
     return [choice for _, choice in found]
 
 
 def _with_inner(units: Sequence[_Unit], place: int) -> Chunk:
     """Return the first passage of a definition, with as many of the definitions in it as fit, such as methods."""
-    chunk = units[place].passages[0].chunk
+    chunk = units[place].passages[0]
     if len(units[place].passages) > 1:
         return chunk
     for inner in islice(units, place + 1, None):
-        last = inner.passages[-1].chunk
+        last = inner.passages[-1]
         if inner.indent <= units[place].indent or last.end - chunk.start > MAX_CHUNK_CHARS:
             break
         chunk = chunk._replace(end=last.end, end_line=last.end_line)
@@ -264,22 +267,45 @@ def _units(text: str) -> tuple[_Unit, ...]:
     for place, first in enumerate(order):
         last = order[place + 1] if place + 1 < len(order) else len(lines)
         piece = text[offsets[first] : min(offsets[last], len(text))]
-        passages = [
-            Passage(
-                chunk.moved(offsets[first], first),
-                () if number else begins[first][1],
-                count_stems(piece[chunk.start : chunk.end]),
-            )
-            for number, chunk in enumerate(without_blank_lines(piece, window_chunks(piece)))
-        ]
+        chunks = without_blank_lines(piece, window_chunks(piece))
+        passages = [chunk.moved(offsets[first], first) for chunk in chunks]
         if passages:
-            every = passages[0].stems if len(passages) == 1 else _sum(passage.stems for passage in passages)
-            units.append(_Unit(passages, every, len(piece), begins[first][0]))
+            units.append(_Unit(passages, begins[first][1], len(piece), begins[first][0]))
     return tuple(units)
 
 
-def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    total = Counter[str]()
-    for one in counts:
-        total.update(one)
-    return total
+def _find_stems(text: str, stems: Collection[str]) -> list[tuple[int, str]]:
+    """Return the stem of each word or part of an identifier that has one of the stems, with the offset of the word.
+
+    Only words that contain a stem are split into parts, which is faster than to split all.
+    """
+    found: list[tuple[int, str]] = []
+    for start, end in _words_with(text, stems):
+        parts = (stems_of if end - start <= MAX_WORD_CHARS else stems_of.__wrapped__)(text[start:end])
+        found += [(start, stem) for stem in parts if stem in stems]
+    return found
+
+
+def _words_with(text: str, stems: Iterable[str]) -> list[tuple[int, int]]:
+    """Return the places of the words that contain one of the stems, whatever the case of letters."""
+    lower = text.lower()
+    if len(lower) != len(text):  # the small form of a few letters, such as İ, has two characters
+        return [word.span() for word in _WORD.finditer(text)]
+    places = set[int]()
+    for stem in stems:
+        at = lower.find(stem)
+        while at >= 0:
+            places.add(at)
+            at = lower.find(stem, at + len(stem))
+    words: list[tuple[int, int]] = []
+    end = 0
+    for at in sorted(places):
+        if at < end:  # in the word of the place before
+            continue
+        start = at
+        while start > end and (text[start - 1].isalnum() or text[start - 1] == "_"):
+            start -= 1
+        if word := _WORD.match(text, start):
+            end = word.end()
+            words.append((start, end))
+    return words

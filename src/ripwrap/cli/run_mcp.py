@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any
 
-from ripwrap import sync
 from ripwrap.cli.declarations import Parameter
 from ripwrap.cli.errors import FOUND
 from ripwrap.cli.flags import EmbedderName, HybridWeight, RgPath
 from ripwrap.options import ShowDenied
+from ripwrap.workspace.deny import SECRET_FILES
 
 
 def run_mcp(
@@ -104,7 +104,7 @@ def run_mcp(
         embedder=embedder,
         hybrid_weight=hybrid_weight,
         anchors=anchors,
-        deny=(*(() if no_deny else sync.Workspace.SECRETS), *(deny or ())),
+        deny=(*(() if no_deny else SECRET_FILES), *(deny or ())),
         show_denied=show_denied,
         redact=masked,
         write=write,

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ripwrap import Workspace, sync
 from ripwrap.workspace import ToolResult, schemas
-from ripwrap.workspace.dispatch import TOOL_ERRORS
+from ripwrap.workspace.tool_names import TOOL_ERRORS
 
 T = TypeVar("T")
 

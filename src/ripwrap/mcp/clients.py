@@ -5,7 +5,10 @@ In MCP, the directories that a client names are called the roots of the client.
 
 import logging
 import os
+import sys
+import threading
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import anyio
@@ -15,22 +18,31 @@ from mcp.server.session import ServerSession
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from ripwrap._scan.rules import Rule
+from ripwrap._concurrency import in_thread
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import Directories, ShowDenied, StrPath
-from ripwrap.workspace import Workspace
+from ripwrap.workspace.deny import SECRET_FILES
+from ripwrap.workspace.sandbox import Sandbox
 from ripwrap.workspace.uris import file_path
 
 if TYPE_CHECKING:
+    from ripwrap._scan.rules import Rule
     from ripwrap.index.embeddings.protocol import Embedder
+    from ripwrap.workspace import Workspace
 else:
-    Embedder = Any  # annotations can be evaluated without loading the index
+    Embedder = Rule = Any  # annotations can be evaluated without loading the index and the rules
 
 NO_ROOTS_MESSAGE = (
     "No directory may be searched: start the server with directories (`ripwrap mcp --root DIR`, or `roots` in Python), "
     "or have the client name its roots."
 )
 """Message for a client. The client cannot know if a command or a Python program has started the server."""
+
+TOOLS = "ripwrap.workspace.core"
+"""Module that imports the tools."""
+
+LOAD_AFTER = 0.05
+"""Seconds from the list of the tools to their import in a thread, which would slow down the answer with the list."""
 
 ROOTS_TIMEOUT = 30.0
 """Seconds that a client may take to name its roots."""
@@ -58,6 +70,21 @@ class WorkspaceOptions(TypedDict, total=False):
     redact: bool | Mapping[str, str] | Iterable[Rule]
     write: bool
     repositories: Directories
+
+
+UNCHECKED: Mapping[str, tuple[object, ...]] = {
+    "rg": (None,),
+    "index": (False,),
+    "embedder": (None,),
+    "hybrid_weight": (None,),
+    "anchors": (False, True),
+    "deny": ((), SECRET_FILES),
+    "show_denied": ("hide",),
+    "redact": (False, True),
+    "write": (False, True),
+    "repositories": ((),),
+}
+"""Values of options that are known to be valid, so that a server can start without a `Workspace` that checks them."""
 
 
 class NoRootsError(ValueError):
@@ -100,6 +127,49 @@ class Offer(NamedTuple):
     writes: Literal["nothing", "index", "elsewhere"]
 
 
+class OwnRoots:
+    """Directories of the server, for all of its clients; the first call makes their `Workspace`.
+
+    Attributes:
+        workspace: The workspace, if it has been made.
+    """
+
+    def __init__(self, roots: Sequence[StrPath], options: WorkspaceOptions) -> None:
+        """Check the directories; with options other than `UNCHECKED`, also make the workspace, which checks these.
+
+        The errors of `Workspace()` are raised.
+        """
+        checked = all(value in UNCHECKED.get(name, ()) for name, value in options.items())
+        self.workspace: Workspace | None = None if checked else _make(roots, options)
+        self._roots = Sandbox(roots).roots
+        self._options = options
+
+    async def get_workspace(self) -> "Workspace":
+        """Return the workspace; make it if it has not been made."""
+        if self.workspace is None:
+            await in_thread(load_tools)
+        if self.workspace is None:  # no other call has made it meanwhile
+            self.workspace = _make(self._roots, self._options)
+        return self.workspace
+
+
+def _make(roots: Sequence[StrPath], options: WorkspaceOptions) -> "Workspace":
+    from ripwrap.workspace import Workspace  # late: see `load_tools()`
+
+    return Workspace(*roots, **options)
+
+
+def load_tools() -> None:
+    """Import the tools, which takes about a fifth of a second; clients get the list of the tools before that."""
+    import_module(TOOLS)
+
+
+def load_tools_soon() -> None:
+    """Import the tools in a thread, after the answer that a client waits for, if they are not imported."""
+    if TOOLS not in sys.modules:
+        threading.Timer(LOAD_AFTER, load_tools).start()
+
+
 class Client:
     """Connection to one client. The first call that needs the client's `Workspace` creates this workspace.
 
@@ -107,9 +177,9 @@ class Client:
         offer: What the server offers.
     """
 
-    def __init__(self, given: Workspace | None, options: WorkspaceOptions, offer: Offer) -> None:
+    def __init__(self, own: OwnRoots | None, options: WorkspaceOptions, offer: Offer) -> None:
         self.offer: Offer = offer
-        self._given = given
+        self._own = own
         self._options = options
         self._read: Workspace | None = None
         self._made: tuple[list[str], Workspace] | None = None
@@ -118,7 +188,7 @@ class Client:
 
     async def aclose(self) -> None:
         """Close the indexes, and stop watching the roots."""
-        for workspace in (self._given, self._made and self._made[1]):
+        for workspace in (self._own.workspace if self._own else None, self._made and self._made[1]):
             if workspace is not None:
                 await workspace.aclose()
 
@@ -127,7 +197,7 @@ class Client:
         self._read = None
         self._changes += 1
 
-    async def workspace(self, context: "ServerContext", params: Params) -> Workspace | types.InputRequiredResult:
+    async def workspace(self, context: "ServerContext", params: Params) -> "Workspace | types.InputRequiredResult":
         """Return the workspace; first ask the client for its roots if they are needed and not known.
 
         If the server cannot send requests to the client (protocol 2026-07-28), return a question that is sent in place
@@ -136,9 +206,10 @@ class Client:
         Raises:
             NoRootsError: Neither the server nor the client names a directory, or the client is connected over HTTP, so
                 that its roots are not used.
+            OSError: A directory of the server does not exist any more.
         """
-        if self._given is not None:
-            return self._given
+        if self._own is not None:
+            return await self._own.get_workspace()
         capabilities = context.session.client_capabilities
         if context.request is not None or capabilities is None or capabilities.roots is None:
             raise NoRootsError(NO_ROOTS_MESSAGE)
@@ -148,9 +219,9 @@ class Client:
         # then repeats the call with that input.
         if params.input_responses is None:
             return types.InputRequiredResult(input_requests={"roots": types.ListRootsRequest()})
-        return self._of(_Roots.model_validate(params.input_responses.get("roots") or {"roots": []}))
+        return await self._of(_Roots.model_validate(params.input_responses.get("roots") or {"roots": []}))
 
-    async def _ask_for_roots(self, session: ServerSession) -> Workspace:
+    async def _ask_for_roots(self, session: ServerSession) -> "Workspace":
         async with self._asking:
             while self._read is None:
                 changes = self._changes
@@ -159,17 +230,18 @@ class Client:
                 except (MCPError, ValueError) as error:
                     why = str(error).partition("\n")[0]
                     raise NoRootsError(f"The client did not name its roots: {why}. {NO_ROOTS_MESSAGE}") from error
-                made = self._of(roots)
+                made = await self._of(roots)
                 if changes == self._changes:
                     self._read = made
             return self._read
 
-    def _of(self, named: _Roots) -> Workspace:
+    async def _of(self, named: _Roots) -> "Workspace":
         folders = list(_folders(root.uri for root in named.roots))
         if not folders:
             raise NoRootsError(NO_ROOTS_MESSAGE)
+        await in_thread(load_tools)
         if self._made is None or self._made[0] != folders:
-            self._made = (folders, Workspace(*folders, **self._options))
+            self._made = (folders, _make(folders, self._options))
         return self._made[1]
 
 

@@ -8,8 +8,7 @@ from mcp import MCPError, types
 
 from ripwrap._text import shown
 from ripwrap.mcp.clients import ServerContext
-from ripwrap.workspace import Workspace
-from ripwrap.workspace.tool import tools_of
+from ripwrap.mcp.definitions import definitions
 
 PATH = types.PromptArgument(name="path", description="Directory or file to search; empty is everything", required=False)
 
@@ -96,7 +95,7 @@ async def get_prompt(context: ServerContext, params: types.GetPromptRequestParam
         offered = [name for name, one in PROMPTS.items() if not one.lacks(context)]
         raise _invalid(f"there is no prompt {params.name!r}; the prompts are {', '.join(offered)}")
     if lacking := prompt.lacks(context):
-        start = "--tools" if tools_of(Workspace)[lacking[0]].needs is None else "--index"
+        start = "--tools" if definitions()[lacking[0]].needs is None else "--index"
         raise _invalid(f"the prompt {params.name} needs the tool {lacking[0]}; start the server with it ({start})")
     given = {name: value.strip() for name, value in (params.arguments or {}).items() if value.strip()}
     known = [one.name for one in prompt.arguments]

@@ -7,6 +7,7 @@ So a client gets only what these tools show.
 
 import os
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from mcp import MCPError, types
@@ -14,10 +15,11 @@ from mcp import MCPError, types
 from ripwrap._text import shown
 from ripwrap.mcp.clients import Params, ServerContext
 from ripwrap.mcp.prompts import PATH, PROMPTS
-from ripwrap.workspace import Workspace
-from ripwrap.workspace.dispatch import TOOL_ERRORS
-from ripwrap.workspace.listing_tools import ListResult
+from ripwrap.workspace.tool_names import TOOL_ERRORS
 from ripwrap.workspace.uris import file_path
+
+if TYPE_CHECKING:
+    from ripwrap.workspace import Workspace
 
 TEMPLATE = "file:///{+path}{?start_line,end_line,ranges}"
 """Template for the URIs of files (RFC 6570); the query of a URI may have `start_line`, `end_line` and `ranges`."""
@@ -107,7 +109,7 @@ async def complete(context: ServerContext, params: types.CompleteRequestParams) 
     if has_path and params.argument.name == PATH.name:
         try:
             workspace = await context.lifespan_context.workspace(context, Params())
-            if isinstance(workspace, Workspace):
+            if not isinstance(workspace, types.InputRequiredResult):
                 values = await _paths(workspace, params.argument.value, absolute=absolute)
         except TOOL_ERRORS:  # the path is outside of the roots, or not a directory: nothing to propose
             pass
@@ -117,7 +119,7 @@ async def complete(context: ServerContext, params: types.CompleteRequestParams) 
     return types.CompleteResult(completion=completion)
 
 
-async def _paths(workspace: Workspace, begun: str, *, absolute: bool) -> list[str]:
+async def _paths(workspace: "Workspace", begun: str, *, absolute: bool) -> list[str]:
     """Return the files and directories whose paths begin with a text; paths of directories end in a slash.
 
     If absolute paths are returned, and the path of a root begins with the text, return only such roots. Otherwise,
@@ -134,6 +136,8 @@ async def _paths(workspace: Workspace, begun: str, *, absolute: bool) -> list[st
         roots = [f"{PurePath(root).as_posix().removeprefix(slash)}/" for root in workspace.roots]
         if above := [shown(root) for root in roots if root.startswith(begun) and root != begun]:
             return above
+    from ripwrap.workspace.listing_tools import ListResult  # late: the tools are loaded before the first call
+
     folder, _, name = begun.rpartition("/")
     options = {"max_depth": 1, "limit": MAX_ENTRIES, "include_hidden": name.startswith(".")}
     found = await workspace.call_result("ls", {"path": f"{slash}{folder}" or ".", **options})

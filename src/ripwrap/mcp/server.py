@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Seque
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib import metadata
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import anyio
 from mcp import MCPError, types
@@ -18,16 +18,25 @@ from ripwrap._concurrency import in_thread
 from ripwrap._signature import lists_options
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText
-from ripwrap.mcp.clients import Client, Offer, Params, ServerContext, WorkspaceOptions, may_send_texts
+from ripwrap.mcp.clients import (
+    Client,
+    Offer,
+    OwnRoots,
+    Params,
+    ServerContext,
+    WorkspaceOptions,
+    load_tools_soon,
+    may_send_texts,
+)
+from ripwrap.mcp.definitions import definitions
 from ripwrap.mcp.prompts import get_prompt, list_prompts
 from ripwrap.mcp.resources import ReadParams, complete, list_resources, list_templates, read_resource
 from ripwrap.options import StrPath
-from ripwrap.workspace import Workspace
-from ripwrap.workspace.arguments import comma_separated
-from ripwrap.workspace.core import definition_of
-from ripwrap.workspace.deny import DenyRules
-from ripwrap.workspace.dispatch import TOOL_ERRORS
-from ripwrap.workspace.tool import find_tool, tool_names, tools_of
+from ripwrap.workspace.deny import SECRET_FILES, DenyRules
+from ripwrap.workspace.tool_names import TOOL_ERRORS, find_tool, tool_names
+
+if TYPE_CHECKING:
+    from ripwrap.workspace import Workspace
 
 INSTRUCTIONS = (
     (("grep_content",), "Search with grep_content first."),
@@ -104,14 +113,15 @@ def server(
         ValueError: There is no such tool without another option, or an option of the `Workspace` is invalid.
         EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
-    DenyRules(options.get("deny", ()))  # raise for an invalid glob now, and not only when the client names its roots
+    if (deny := options.get("deny", ())) != SECRET_FILES:
+        DenyRules(deny)  # raise for an invalid glob now, and not only when the client names its roots
     options = _with_embedder(options)
-    given = Workspace(*roots, **options) if roots else None
+    own = OwnRoots(roots, options) if roots else None
     offer = _offer(options, structured, tools)
 
     @asynccontextmanager
     async def lifespan(_: Server[Client]) -> AsyncGenerator[Client]:
-        client = Client(given, options, offer)
+        client = Client(own, options, offer)
         try:
             yield client
         finally:
@@ -149,7 +159,9 @@ def _with_embedder(options: WorkspaceOptions) -> WorkspaceOptions:
 
 
 async def _list(context: ServerContext, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=_definitions(context.lifespan_context.offer))
+    listed = types.ListToolsResult(tools=_definitions(context.lifespan_context.offer))
+    load_tools_soon()  # so that the first call need not wait for the import
+    return listed
 
 
 def _offer(options: WorkspaceOptions, structured: bool, tools: Literal["core"] | Sequence[str] | None) -> Offer:
@@ -160,7 +172,7 @@ def _offer(options: WorkspaceOptions, structured: bool, tools: Literal["core"] |
     """
     has_index = options.get("index", False) is not False
     has = {"index": has_index, "anchors": options.get("anchors", False), "write": options.get("write", False)}
-    made = tool_names(tools_of(Workspace), **has)
+    made = tool_names(definitions(), **has)
     elsewhere = has_index and may_send_texts(options.get("embedder"))
     writes: Literal["nothing", "index", "elsewhere"] = "elsewhere" if elsewhere else "index" if has_index else "nothing"
     return Offer(made if tools is None else _chosen(tools, made), tools is not None, structured, writes)
@@ -171,18 +183,18 @@ def _definitions(offer: Offer) -> list[types.Tool]:
     """Return the definitions of the tools that a server offers."""
     annotations = {"nothing": READ_ONLY, "index": _INDEX[offer.writes], "files": CHANGES_FILES}
     found: list[types.Tool] = []
-    for spec in map(tools_of(Workspace).__getitem__, offer.tools):
-        description, arguments = definition_of(spec)
+    for tool in map(definitions().__getitem__, offer.tools):
+        description, arguments = tool.description, tool.arguments
         if offer.brief:
-            description, arguments = description.partition("\n\n")[0], _without(arguments, spec.rare)
+            description, arguments = description.partition("\n\n")[0], _without(arguments, tool.rare)
         found.append(
             types.Tool(
-                name=spec.name,
-                title=spec.title,
+                name=tool.name,
+                title=tool.title,
                 description=description,
                 input_schema=arguments,
-                output_schema=spec.result.structured_schema() if offer.structured else None,
-                annotations=annotations[spec.writes],
+                output_schema=tool.result if offer.structured else None,
+                annotations=annotations[tool.writes],
             )
         )
     return found
@@ -194,8 +206,8 @@ def _chosen(tools: Literal["core"] | Sequence[str], made: Iterable[str]) -> tupl
     Raises:
         ValueError: There is no such tool.
     """
-    every = tools_of(Workspace)
-    asked = CORE if tools == "core" else comma_separated(tools) if isinstance(tools, str) else tools
+    every = definitions()
+    asked = CORE if tools == "core" else _named(tools) if isinstance(tools, str) else tools
     chosen = {find_tool(name, every.values()).name for name in asked}
     if lacking := sorted(chosen.difference(made)):
         option = every[lacking[0]].needs
@@ -203,6 +215,12 @@ def _chosen(tools: Literal["core"] | Sequence[str], made: Iterable[str]) -> tupl
     if not chosen:
         raise ValueError(HintedText("no tool is named; name one in ", Hint("tools"), ", or leave it out for all"))
     return tuple(name for name in made if name in chosen)
+
+
+def _named(tools: str) -> list[str]:
+    from ripwrap.workspace.arguments import comma_separated  # late: it makes models
+
+    return comma_separated(tools)
 
 
 def _without(arguments: Mapping[str, Any], rare: Collection[str]) -> dict[str, Any]:
@@ -216,7 +234,7 @@ async def _forget(context: ServerContext, _: types.NotificationParams) -> None:
 
 
 async def _call(context: ServerContext, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
-    tools = tools_of(Workspace)
+    tools = definitions()
     try:
         tool = find_tool(call.name, [tools[name] for name in context.lifespan_context.offer.tools])
     except ValueError as error:
@@ -253,7 +271,7 @@ class _RunningCall:
         self._structured = structured
         self.result = types.CallToolResult(content=[])
 
-    async def run(self, workspace: Workspace, name: str, arguments: dict[str, Any]) -> None:
+    async def run(self, workspace: "Workspace", name: str, arguments: dict[str, Any]) -> None:
         try:
             result = await workspace.call_result(name, arguments, progress=self._note_found)
             text = _content(workspace.text(result))

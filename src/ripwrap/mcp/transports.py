@@ -28,7 +28,6 @@ from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, G
 from ripwrap.mcp.malformed import AnsweringStream
 from ripwrap.mcp.server import server
 from ripwrap.options import StrPath
-from ripwrap.workspace.dispatch import without_rg
 
 Transport: TypeAlias = Literal["stdio", "http"]
 
@@ -145,6 +144,8 @@ def warn_without_rg(rg: Rg) -> None:
     except BinaryError as error:
         last = binary.explain(rg)[-1]
         downloads = last.source == "download" and not offline()
+        from ripwrap.workspace.dispatch import without_rg  # late: it imports the tools
+
         more = f"\nOtherwise, the first search downloads it: {last.reason}." if downloads else ""
         _LOGGER.warning(shown(f"{without_rg(error)}{more}", lines=True))
 

@@ -35,6 +35,7 @@ from ripwrap._text import cut_text
 from ripwrap._words import ALIASES, suggest
 from ripwrap.errors import Hint
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
+from ripwrap.workspace.tool_names import snake_case
 
 MAX_NUMBER = 1_000_000
 """Largest number that a tool accepts, except for line numbers."""
@@ -403,11 +404,6 @@ def _error_text(problem: ErrorDetails, names: Mapping[str, str]) -> str:
             }
             expected = next((text for start, text in what.items() if kind.startswith(start)), problem["msg"])
             return f"{name} must be {expected}, got {given}"
-
-
-def snake_case(name: str) -> str:
-    """Return a name such as `filePattern` or `file-pattern` in snake case; leave a flag such as `-i` as it is."""
-    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower().replace("-", "_") if name[:1] != "-" else name
 
 
 _ARGUMENTS = {

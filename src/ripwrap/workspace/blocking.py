@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, Unpack
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.workspace.base import BaseWorkspace
 from ripwrap.workspace.codebase_search_tool import CODEBASE_SEARCH, CodebaseSearchOptions, CodebaseSearchResult
-from ripwrap.workspace.dispatch import MAX_READ_BYTES, TOOL_ERRORS, ToolMethods
+from ripwrap.workspace.dispatch import MAX_READ_BYTES, ToolMethods
 from ripwrap.workspace.find_files_tool import FIND_FILES, FindFilesOptions, FindFilesResult
 from ripwrap.workspace.find_references_tool import FIND_REFERENCES, FindReferencesOptions, FindReferencesResult
 from ripwrap.workspace.grep_content_tool import GREP_CONTENT, GrepContentOptions, GrepContentResult
@@ -26,6 +26,7 @@ from ripwrap.workspace.resolve import RESOLVE, ResolveResult
 from ripwrap.workspace.results import FileInfo, ToolResult
 from ripwrap.workspace.scope import ReportProgress
 from ripwrap.workspace.tool import Tool
+from ripwrap.workspace.tool_names import TOOL_ERRORS
 
 
 class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):

@@ -20,7 +20,6 @@ from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.workspace.arguments import parameter_descriptions, schema_of
 from ripwrap.workspace.base import BaseWorkspace
 from ripwrap.workspace.codebase_search_tool import CodebaseSearchMethods
-from ripwrap.workspace.dispatch import TOOL_ERRORS
 from ripwrap.workspace.find_files_tool import FindFilesMethods
 from ripwrap.workspace.find_references_tool import FindReferencesMethods
 from ripwrap.workspace.grep_content_tool import GrepContentMethods
@@ -32,7 +31,8 @@ from ripwrap.workspace.replace_content_tool import ReplaceContentMethods
 from ripwrap.workspace.resolve import ResolveMethods
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress
-from ripwrap.workspace.tool import AnyTool, Tool, tool_names, tools_of
+from ripwrap.workspace.tool import AnyTool, Tool, tools_of
+from ripwrap.workspace.tool_names import TOOL_ERRORS, tool_names
 
 
 class Workspace(

@@ -219,12 +219,14 @@ def _rule(glob: str, given: str) -> "IgnoreRule":
     return rule
 
 
-def _name_filter(rules: "Iterable[IgnoreRule]") -> Callable[[str], bool]:
+def _name_filter(rules: "Sequence[IgnoreRule]") -> Callable[[str], bool]:
     """Return a fast function that takes the last part of a path and returns False if no rule can match the path.
 
     A listing may have many thousands of paths, of which the rules match only a few.
     """
-    from ripwrap._ignore.globs import glob_pattern
+    if not rules:
+        return lambda _: False
+    from ripwrap._ignore.globs import glob_pattern  # late: it imports pathspec
 
     names: set[str] = set()
     extensions: set[str] = set()

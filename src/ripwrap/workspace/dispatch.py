@@ -17,13 +17,14 @@ from ripwrap._ripgrep.runner import C, T
 from ripwrap._signature import lists_options
 from ripwrap._text import cut_text, shown
 from ripwrap.binary.resolver import how_to_install
-from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
+from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, spell_error
 from ripwrap.options import ShowDenied, StrPath
 from ripwrap.workspace.arguments import ArgumentSchema, parameter_descriptions, parse_arguments, spell_as_argument
 from ripwrap.workspace.memory import Memory
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress, Settings
-from ripwrap.workspace.tool import AnyTool, ToolCall, ToolSpec, find_tool, tool_names
+from ripwrap.workspace.tool import AnyTool, ToolCall, ToolSpec
+from ripwrap.workspace.tool_names import TOOL_ERRORS, find_tool, tool_names
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
@@ -47,10 +48,6 @@ GRACE = 0.7
 """Number of seconds after the time limit of a call in which its results are made an answer."""
 
 _LOGGER = logging.getLogger("ripwrap")
-
-TOOL_ERRORS = (RipwrapError, ValueError, OSError, MemoryError)
-"""Errors for which a tool returns a text instead of raising them."""
-
 
 _FAILED: dict[frozenset[tuple[str, str]], tuple[BinaryError, float]] = {}
 """The last failed download of rg: the environment, which names mirrors and directories; the error; and the time, as of

@@ -7,22 +7,21 @@ follow. (`resolve.py` is a short example. If the work of a tool imports much, a 
 
 import inspect
 import pkgutil
-import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from ripwrap._ripgrep.protocols import Runner
-from ripwrap.workspace.arguments import ToolArguments, snake_case
+from ripwrap.workspace.arguments import ToolArguments
 from ripwrap.workspace.memory import Memory
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress, Settings
+from ripwrap.workspace.tool_names import Needed
 
 if TYPE_CHECKING:
     from ripwrap.workspace.history import CommitHistory
     from ripwrap.workspace.index_tools import Indexes
 
-Needed: TypeAlias = Literal["index", "anchors", "write"]
 ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 ResultT_co = TypeVar("ResultT_co", bound=ToolResult, covariant=True)
@@ -109,28 +108,3 @@ AnyTool: TypeAlias = ToolSpec[Any, ToolResult]
 def tools_of(workspace: type) -> dict[str, AnyTool]:
     """Return the tools of a class of workspaces by name, in the order of its base classes."""
     return {tool.name: tool for base in inspect.getmro(workspace) for tool in vars(base).get("_offers", ())}
-
-
-def tool_names(
-    tools: Mapping[str, AnyTool], *, index: bool = False, anchors: bool = False, write: bool = False
-) -> tuple[str, ...]:
-    """Return the names of the tools of a workspace that was made with these options; each option adds tools."""
-    given: dict[str | None, bool] = {None: True, "index": index, "anchors": anchors, "write": write}
-    return tuple(name for name, tool in tools.items() if given[tool.needs])
-
-
-def find_tool(name: str, tools: Iterable[AnyTool]) -> AnyTool:
-    """Return a tool, given its name or a name that other programs use for the tool.
-
-    Upper case and prefixes such as `functions.` and `mcp__server__` are accepted.
-
-    Raises:
-        ValueError: No tool has that name.
-    """
-    plain = snake_case(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
-    known = {tool.name: tool for tool in tools}
-    aliases = {alias: tool for tool in known.values() for alias in tool.aliases}
-    found = known.get(plain) or aliases.get(plain.replace("_", "")) or aliases.get(plain)
-    if found is None:
-        raise ValueError(f"there is no tool {name!r}; the tools are {', '.join(known)}")
-    return found
