@@ -19,7 +19,7 @@ from ripwrap._ranking import passages as _passages
 from ripwrap._ranking.definitions import definition_starts
 from ripwrap._ranking.passages import BROAD, DEEP, MAX_TEXT_CHARS, Choice, Depth, _units, best_passages, show_passages
 from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent, most_relevant_lines
-from ripwrap._ranking.word_query import parse_query
+from ripwrap._ranking.word_query import parse_query, stems_of
 from ripwrap.binary import RgBinary
 from ripwrap.index import search as _search
 
@@ -324,18 +324,15 @@ WORDS = st.lists(
 def test_stems_are_found_as_if_every_word_were_split(words: list[str], stems: set[str]) -> None:
     text = " ".join(words)
     every = [
-        (found.start(), stem)
-        for found in re.finditer(r"\w+", text)
-        for stem in _passages._stems_of(found[0])
-        if stem in stems
+        (found.start(), stem) for found in re.finditer(r"\w+", text) for stem in stems_of(found[0]) if stem in stems
     ]
     assert _passages._find_stems(text, stems) == every
 
 
 def test_very_long_words_are_not_kept() -> None:
-    before = _passages._stems_of.cache_info().currsize
+    before = stems_of.cache_info().currsize
     assert _passages._find_stems("parse_" * 50_000, {"pars"}) == [(0, "pars")] * 50_000
-    assert _passages._stems_of.cache_info().currsize == before
+    assert stems_of.cache_info().currsize == before
 
 
 def test_file_with_very_many_definitions_has_no_passages() -> None:

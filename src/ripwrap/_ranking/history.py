@@ -1,15 +1,18 @@
 """Find the files that earlier commits changed whose messages are similar to a query; no I/O."""
 
 import math
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
-from ripwrap._ranking.word_query import WordQuery, count_stems, rough_stem
+from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, rough_stem, stems_of
 
 _SIMILAR = 20
 """Number of commits, the most similar ones, whose files count."""
 _BM25_K1, _BM25_B = 1.2, 0.75
+_WORD = re.compile(r"\w+")
 
 
 class _Commit(NamedTuple):
@@ -25,7 +28,8 @@ class CommitMessages:
         self._commits: list[_Commit] = []
         self._having: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         for message, paths in commits:
-            stems = count_stems(message)
+            words = (word for word in _WORD.findall(message) if len(word) <= MAX_WORD_CHARS)
+            stems = Counter(chain.from_iterable(map(stems_of, words)))
             for stem, number in stems.items():
                 self._having[stem].append((len(self._commits), number))
             self._commits.append(_Commit(paths, stems.total()))

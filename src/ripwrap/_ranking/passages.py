@@ -19,7 +19,7 @@ from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks, without
 from ripwrap._ranking.definitions import definition_lines, definition_starts
 from ripwrap._ranking.paths import name_share
 from ripwrap._ranking.scoring import LEAST_WORTH, ChunkCandidate, RankedCandidate, TextContent
-from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, identifier_parts, rough_stem
+from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, rough_stem, stems_of
 
 MAX_TEXT_CHARS = 200_000
 """Maximum number of characters of a file that is split into passages."""
@@ -281,8 +281,8 @@ def _find_stems(text: str, stems: Collection[str]) -> list[tuple[int, str]]:
     """
     found: list[tuple[int, str]] = []
     for start, end in _words_with(text, stems):
-        of_word = (_stems_of if end - start <= MAX_WORD_CHARS else _stems_of.__wrapped__)(text[start:end])
-        found += [(start, stem) for stem in of_word if stem in stems]
+        parts = (stems_of if end - start <= MAX_WORD_CHARS else stems_of.__wrapped__)(text[start:end])
+        found += [(start, stem) for stem in parts if stem in stems]
     return found
 
 
@@ -309,8 +309,3 @@ def _words_with(text: str, stems: Iterable[str]) -> list[tuple[int, int]]:
             end = word.end()
             words.append((start, end))
     return words
-
-
-@lru_cache(maxsize=32768)
-def _stems_of(word: str) -> list[str]:
-    return [rough_stem(part) for part in identifier_parts(word) if len(part) <= MAX_WORD_CHARS]

@@ -38,7 +38,6 @@ _CAMEL_CASE = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))")
 _KINDS = bytes.maketrans(f"{ascii_letters}{digits}".encode(), b"a" * 26 + b"A" * 26 + b"0" * 10)
 """Table for `bytes.translate()`: `A` for an uppercase letter, `a` for a lowercase letter, `0` for a digit."""
 _WORD = re.compile(r"\w+")
-_ASCII_PART = re.compile("[A-Za-z0-9]+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?P<call>\(\))?")
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b")
 _SEPARATOR = re.compile(r"\.|::|->|#")
@@ -395,22 +394,10 @@ def rough_stem(word: str) -> str:
     return word
 
 
-@lru_cache(maxsize=65536)
-def _stem(word: str) -> str:
-    return rough_stem(word.lower())
-
-
-def count_stems(text: str) -> Counter[str]:
-    """Count the stems of the words and parts of identifiers in a text."""
-    if text.isascii():  # faster than to look at each word
-        parts = Counter(_ASCII_PART.findall(split_camel_case(text)))
-    else:
-        parts = Counter(part for word in _WORD.findall(text) for part in identifier_parts(word))
-    stems = Counter[str]()
-    for part, number in parts.items():
-        if len(part) <= MAX_WORD_CHARS:
-            stems[_stem(part)] += number
-    return stems
+@lru_cache(maxsize=32768)
+def stems_of(word: str) -> tuple[str, ...]:
+    """Return the stems of the parts of a word or identifier of a text."""
+    return tuple(rough_stem(part) for part in identifier_parts(word) if len(part) <= MAX_WORD_CHARS)
 
 
 def _match_expression(words: Iterable[str], symbols: Iterable[str]) -> str:
