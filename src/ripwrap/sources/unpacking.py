@@ -114,7 +114,7 @@ class Input(io.BufferedReader):
         return found
 
 
-class _Reader(io.RawIOBase):
+class _ChunkReader(io.RawIOBase):
     """File that a subclass reads in `_next()`."""
 
     def readable(self) -> bool:
@@ -132,7 +132,7 @@ class _Reader(io.RawIOBase):
         raise NotImplementedError
 
 
-class Unpacked(_Reader):
+class Unpacked(_ChunkReader):
     """Content of an xz or LZMA file. It is read like `lzma.LZMAFile`, which cannot limit its memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -177,7 +177,7 @@ class Unpacked(_Reader):
         return b""
 
 
-class Salvaged(_Reader):
+class Salvaged(_ChunkReader):
     """File that ends where its data are broken, as the programs that unpack them print all before that place.
 
     Attributes:
@@ -223,7 +223,7 @@ class Salvaged(_Reader):
         return chunk
 
 
-class Pieces(_Reader):
+class Pieces(_ChunkReader):
     """File whose content comes in pieces."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
@@ -240,7 +240,7 @@ class Pieces(_Reader):
         return chunk
 
 
-class Counting(_Reader):
+class Counting(_ChunkReader):
     """File that counts the bytes that are read, and limits the size of headers.
 
     Attributes:
