@@ -1168,6 +1168,31 @@ def test_definitions_are_those_of_the_tools() -> None:
     assert tool_definitions.FILE.read_text("utf-8") == tool_definitions.definitions(), "run scripts/tool_definitions.py"
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"max_chars": 5}, "max_chars must be at least 1000"),
+        ({"max_line": 5}, "max_line must be at least 40"),
+        ({"timeout": -1}, "timeout"),
+        ({"show_denied": "all"}, "show_denied must be"),
+        ({"deny": ["*.py", "!x"]}, "deny cannot allow files again"),
+        ({"repositories": [""]}, "repositories"),
+        ({"redact": {"bad": "("}}, "bad"),
+    ],
+)
+def test_server_with_an_invalid_option_does_not_start(folder: Path, options: dict[str, Any], says: str) -> None:
+    """The workspace is made later only if all options have values that are known to be valid."""
+    with pytest.raises((ValueError, OSError), match=re.escape(says)):
+        mcp.server(folder, **options)
+
+
+def test_options_that_are_not_checked_at_the_start_are_valid(folder: Path) -> None:
+    for name, values in clients.UNCHECKED.items():
+        for value in values:
+            options: dict[str, Any] = {name: value}
+            assert Workspace(folder, **options).roots
+
+
 @ON_ASYNCIO
 @pytest.mark.anyio
 @pytest.mark.parametrize("options", [{}, {"follow": True}])
