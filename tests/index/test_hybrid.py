@@ -772,7 +772,7 @@ async def test_vectors_received_before_a_provider_fails_are_kept(
                     first.behaviours = [hang_up] * 100
 
             done = await index.refresh(dies)
-            assert 4 <= done.embedded <= 6
+            assert 4 <= done.embedded < 11  # those that were under way, too, and not all
             reasons = {failed.reason: failed.texts for failed in done.failed}
             assert reasons["rejected"] == 1
             assert reasons["unavailable"] == 12 - done.embedded - 1
