@@ -6,6 +6,7 @@ for it. A worker returns a long result in several pages.
 
 import os
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -76,13 +77,14 @@ class RootRequest(Protocol[T_co]):
         ...
 
 
-class _Whole(Generic[T]):
+class _Whole(ABC, Generic[T]):
     """Base class of requests that return all results in one part, and ignore `offset`."""
 
     __slots__ = ()
 
+    @abstractmethod
     async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[T]:
-        raise NotImplementedError
+        """Return all results; see `RootRequest`."""
 
     async def stream(self, cwd: str, rg: Rg) -> AsyncGenerator[ResultPart[T]]:
         yield await self.answer(cwd, rg, 0)

@@ -10,6 +10,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
@@ -127,9 +128,9 @@ class _ChunkReader(io.RawIOBase):
         buffer[: len(chunk)] = chunk
         return len(chunk)
 
+    @abstractmethod
     def _next(self, size: int) -> bytes:
         """Return at most `size` bytes; none at the end."""
-        raise NotImplementedError
 
 
 class Unpacked(_ChunkReader):
