@@ -141,7 +141,7 @@ class OwnRoots:
         """
         checked = all(value in UNCHECKED.get(name, ()) for name, value in options.items())
         self.workspace: Workspace | None = None if checked else _make(roots, options)
-        self._roots = Sandbox(roots).roots
+        self._roots = Sandbox(roots).roots if self.workspace is None else ()
         self._options = options
 
     async def get_workspace(self) -> "Workspace":

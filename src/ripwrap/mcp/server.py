@@ -19,6 +19,7 @@ from ripwrap._signature import lists_options
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText
 from ripwrap.mcp.clients import (
+    UNCHECKED,
     Client,
     Offer,
     OwnRoots,
@@ -32,7 +33,7 @@ from ripwrap.mcp.definitions import definitions
 from ripwrap.mcp.prompts import get_prompt, list_prompts
 from ripwrap.mcp.resources import ReadParams, complete, list_resources, list_templates, read_resource
 from ripwrap.options import StrPath
-from ripwrap.workspace.deny import SECRET_FILES, DenyRules
+from ripwrap.workspace.deny import DenyRules
 from ripwrap.workspace.tool_names import TOOL_ERRORS, find_tool, tool_names
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def server(
         ValueError: There is no such tool without another option, or an option of the `Workspace` is invalid.
         EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
-    if (deny := options.get("deny", ())) != SECRET_FILES:
+    if (deny := options.get("deny", ())) not in UNCHECKED["deny"]:
         DenyRules(deny)  # raise for an invalid glob now, and not only when the client names its roots
     options = _with_embedder(options)
     own = OwnRoots(roots, options) if roots else None

@@ -1,4 +1,4 @@
-"""Tools with which agents search, list and read files: typed methods, which agent frameworks can register.
+"""Tools with which agents search, list, read and change files: typed methods, which agent frameworks can register.
 
 A name is loaded when it is first used: programs such as the MCP server need some modules of this package before the
 tools.
