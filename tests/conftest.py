@@ -190,7 +190,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def rg(request: pytest.FixtureRequest) -> binary.RgBinary:
-    """Rg of the matrix, fetched when the first test needs it."""
+    """rg of the matrix, fetched when the first test needs it."""
     return _provided(request.param)
 
 

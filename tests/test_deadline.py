@@ -63,7 +63,7 @@ CALLS: list[Callable[..., object]] = [
 @pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_installation_counts_for_the_limit(call: Callable[..., object], plant: Plant, silent_mirror: None) -> None:
-    """Issue 38, 24: `sync.grep(timeout=3)` took 92.7 s with such a mirror, and `sync.search(timeout=3)` 3 s."""
+    """`sync.grep(timeout=3)` took 92.7 s with such a mirror, and `sync.search(timeout=3)` 3 s."""
 
     def run() -> None:
         with pytest.raises(TimeoutError, match=r"(rg was not installed within|took more than) timeout=[0-9.]+ seconds"):
@@ -74,7 +74,7 @@ def test_installation_counts_for_the_limit(call: Callable[..., object], plant: P
 
 @pytest.mark.slow
 def test_tool_ends_at_its_limit_and_a_second_call_does_not_wait_again(plant: Plant, silent_mirror: None) -> None:
-    """Issue 38, 24: `ls` took 93 s and `grep_content` 92 s with `timeout=10`, again for each workspace."""
+    """`ls` took 93 s and `grep_content` 92 s with `timeout=10`, again for each workspace."""
     root = plant({"a": "x\n"})
     workspace = sync.Workspace(root, timeout=1)
     texts: list[str] = []
@@ -115,7 +115,7 @@ def test_wait_for_a_slot_counts_for_the_limit(options: dict[str, Any], plant: Pl
 
 @pytest.mark.parametrize("hidden", [False, True])
 def test_first_ls_falls_back_at_once(plant: Plant, silent_mirror: None, hidden: bool) -> None:
-    """Issue 38, 24: the first `ls` waited for the mirror up to the limit of the call, and then listed without rg."""
+    """The first `ls` waited for the mirror up to the limit of the call, and then listed without rg."""
     root = plant({"a": "x\n", "b/.c": ""})
     for workspace in (sync.Workspace(root, timeout=600), sync.Workspace(root, timeout=None)):
         listed: list[Any] = []
@@ -134,7 +134,7 @@ def test_first_ls_falls_back_at_once(plant: Plant, silent_mirror: None, hidden: 
 def test_rg_that_appears_after_a_failed_download_is_used_at_once(
     rg: RgBinary, plant: Plant, tmp_path: Path, no_rg: None, monkeypatch: pytest.MonkeyPatch, tool: str
 ) -> None:
-    """Issue 38, 25: a workspace used it after 60 seconds, and `search()` at once."""
+    """A workspace used it after 60 seconds, and `search()` at once."""
     monkeypatch.delenv("RIPWRAP_OFFLINE")
     with socket.socket() as nobody:  # bound, but does not listen: connections are refused
         nobody.bind(("127.0.0.1", 0))

@@ -158,7 +158,7 @@ def test_every_test_named_on_the_guarantees_page_exists() -> None:
 
 
 def test_page_of_extras_has_every_extra() -> None:
-    """Issue 39, 2: `nox -s weight` measures the sizes."""
+    """`nox -s weight` measures the sizes."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     rows = re.findall(
         r"^\| (?:`([\w-]+)`|none) \| .+ \| \d+ \|$", (ROOT / "docs/reference/extras.md").read_text(), re.MULTILINE

@@ -48,7 +48,7 @@ def pairs(codec: str) -> list[bytes]:
 @pytest.mark.stress
 @pytest.mark.parametrize("codec", CODECS)
 def test_bytes_are_read_as_rg_reads_them_or_not_at_all(codec: str, tmp_path: Path) -> None:
-    """Issue 38, 1 and 6: bytes of 35 encodings, of which rg reads some otherwise than Python's codecs."""
+    """Bytes of 35 encodings, of which rg reads some otherwise than Python's codecs."""
     refused = 0
     pieces = pairs(codec)
     for piece, text in decoded(tmp_path / "f", CODECS[codec], pieces, "\n".encode(codec)):
@@ -63,7 +63,7 @@ def test_bytes_are_read_as_rg_reads_them_or_not_at_all(codec: str, tmp_path: Pat
 @pytest.mark.stress
 @pytest.mark.parametrize("codec", MULTI_BYTE[1:])
 def test_characters_are_written_so_that_rg_reads_them_or_not_at_all(codec: str, tmp_path: Path) -> None:
-    """Issue 38, 1: a replacement is written only if rg would read it back."""
+    """A replacement is written only if rg would read it back."""
     texts, pieces = list[str](), list[bytes]()
     for number in (*range(128, 0x300), *range(0x300, 0x110000, times(97, 1))):
         try:
@@ -80,7 +80,7 @@ def test_characters_are_written_so_that_rg_reads_them_or_not_at_all(codec: str, 
     ("codec", "text"), [("euc_jp", "¥"), ("euc_jp", "〜"), ("cp932", "a\u2212"), ("gb18030", "\ue5e5"), ("koi8-u", "╬")]
 )
 def test_character_that_rg_reads_otherwise_is_refused(codec: str, text: str) -> None:
-    """Issue 38, 1: Python writes these characters, and rg reads their bytes as others."""
+    """Python writes these characters, and rg reads their bytes as others."""
     with pytest.raises(UnicodeEncodeError) as raised:
         encode(text, codec)
     assert raised.value.object[raised.value.start] == text[-1]
@@ -89,7 +89,7 @@ def test_character_that_rg_reads_otherwise_is_refused(codec: str, text: str) -> 
 @pytest.mark.slow
 @pytest.mark.stress
 def test_labels_are_those_of_rg(tmp_path: Path) -> None:
-    """Issue 38, 1: each label of the table means its encoding for rg, and rg knows no other name of Python's."""
+    """Each label of the table means its encoding for rg, and rg knows no other name of Python's."""
     file = tmp_path / "f"
     file.write_bytes(b"\n" + bytes(range(0x80, 0x100)) + b"\n")
     expected = {codec: rg(file, label) for codec, label in CODECS.items()}

@@ -60,7 +60,7 @@ def test_library_spells_a_hint_in_python(hint: Hint, shown: str) -> None:
 def test_hint_installs_ripwrap_from_where_it_came(
     url: dict[str, Any] | None, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 41, 1: hints named a package that no index has."""
+    """Hints named a package that no index has."""
     (tmp_path / "a wheel.whl").touch()
     metadata = tmp_path / "ripwrap-0.dist-info"
     metadata.mkdir()
@@ -159,7 +159,7 @@ def test_health_check_messages_keep_their_hints() -> None:
     ],
 )
 def test_missing_extra_is_one_class_of_error(error: ImportError, says: str) -> None:
-    """Issue 38, 31: `from ripwrap import mcp` was a `ModuleNotFoundError` without the line for pip."""
+    """`from ripwrap import mcp` was a `ModuleNotFoundError` without the line for pip."""
     found = missing_extra(error, "the server", "mcp")
     assert isinstance(found, MissingPackageError) and isinstance(found, RipwrapError) and isinstance(found, ImportError)
     assert (str(found), found.name, found.__cause__) == (says, error.name, error)
@@ -185,7 +185,7 @@ def test_missing_extra_is_one_class_of_error(error: ImportError, says: str) -> N
 def test_call_without_its_extra_names_the_line_for_pip(
     package: str, code: str, newest: RgBinary, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 38, 31: the same class of error for every extra."""
+    """The same class of error for every extra."""
     monkeypatch.chdir(folder)
     monkeypatch.setitem(sys.modules, package, None)
     for name in [

@@ -25,7 +25,6 @@ def rows() -> list[list[str]]:
 
 
 def test_cheat_sheet_has_each_flag_of_rg_once() -> None:
-    """Issue 41, 4."""
     named = [name for names, _, _ in rows() for name in re.findall(r"`(-\S+)`", names)]
     described = re.findall(r"^ +(?:(-\S)(?: \w+)?, )?(--[a-z][a-z0-9-]+)", rg_help(), re.MULTILINE)
     negations = re.findall(r"disabled\s+with\s+(?:the\s+)?(--[a-z0-9-]+)", rg_help())
@@ -68,7 +67,7 @@ def test_removed_entry_of_a_table_is_missed(name: str, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_flags_of_several_commands_are_described_once(capfd: pytest.CaptureFixture[str]) -> None:
-    """Issue 41, 4: the page had 58 screens, because each command repeated the options of files."""
+    """The page had 58 screens, because each command repeated the options of files."""
     text = flag_pages.describe_commands()
     shared, *sections = text.split("\n## ")
     for names in ("-g, --glob GLOB", "-t, --type TYPE", "-j, --threads NUM", "--cwd DIR"):

@@ -22,7 +22,6 @@ EXTRAS = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_te
 
 @pytest.mark.parametrize("module", MODULES)
 def test_import_without_the_framework_names_its_extra(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 22, item 7."""
     package, extra = MODULES[module], module.replace("_", "-")
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)

@@ -32,7 +32,7 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_program_that_debian_lacks_skips_the_test(
     program: str, strict: bool, apt: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 38, 32: README's tests failed on Debian 13, which has no rg 13."""
+    """README's tests failed on Debian 13, which has no rg 13."""
     monkeypatch.setattr(rgs, "ALL_RGS", strict)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     provide = (lambda: rgs.provide(rgs.DEBIAN)) if program == "rg" else strace.provide
@@ -41,7 +41,7 @@ def test_program_that_debian_lacks_skips_the_test(
 
 
 def test_tests_install_nothing(apt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 33: as root, tests installed openssh-server, and updated the lists of packages."""
+    """As root, tests installed openssh-server, and updated the lists of packages."""
     monkeypatch.setattr(rgs, "ALL_RGS", False)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     for provide in (sshd.find, strace.provide, lambda: rgs.provide(rgs.DEBIAN)):
@@ -51,7 +51,6 @@ def test_tests_install_nothing(apt: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_missing_server_is_an_error_in_ci(apt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 33."""
     monkeypatch.setenv("RIPWRAP_ALL_SERVERS", "1")
     with pytest.raises(pytest.fail.Exception, match="apt install openssh-client openssh-server"):
         sshd.find()
@@ -59,7 +58,7 @@ def test_missing_server_is_an_error_in_ci(apt: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_replaced_file_keeps_the_pages_that_are_mapped(tmp_path: Path) -> None:
-    """Issue 38, 32: a test truncated a file that the index had mapped, which ended the tests with a bus error."""
+    """A test truncated a file that the index had mapped, which ended the tests with a bus error."""
     file = tmp_path / "file"
     file.write_bytes(b"a" * 3 * mmap.PAGESIZE)
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:

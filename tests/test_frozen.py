@@ -61,7 +61,7 @@ def frozen(tmp_path: Path, folder: Path, *, support: bool) -> tuple["subprocess.
 @pytest.mark.slow
 @pytest.mark.python
 def test_frozen_program_starts_itself_once_as_a_worker_process(tmp_path: Path, plant: Plant) -> None:
-    """Issue 38, 38: the worker process is the program, whose `freeze_support()` runs the code of the worker."""
+    """The worker process is the program, whose `freeze_support()` runs the code of the worker."""
     done, starts = frozen(tmp_path, plant(BESIDE), support=True)
     assert (done.stdout, done.stderr) == ("['b.txt', 'a.ipynb!/cell 1']\n", "")
     assert starts == 2
@@ -70,7 +70,7 @@ def test_frozen_program_starts_itself_once_as_a_worker_process(tmp_path: Path, p
 @pytest.mark.slow
 @pytest.mark.python
 def test_frozen_program_without_freeze_support_gets_one_error(tmp_path: Path, plant: Plant) -> None:
-    """Issue 38, 38: it started itself without end."""
+    """It started itself without end."""
     done, starts = frozen(tmp_path, plant(BESIDE), support=False)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.splitlines()[-1].startswith(
@@ -82,7 +82,7 @@ def test_frozen_program_without_freeze_support_gets_one_error(tmp_path: Path, pl
 
 @pytest.mark.usefixtures("leaks_nothing")
 def test_frozen_program_that_does_something_else_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 38: a program without `freeze_support()` may run as long as its user wants."""
+    """A program without `freeze_support()` may run as long as its user wants."""
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho Welcome to the program\nexec sleep 60\n")
     program.chmod(0o755)
@@ -97,7 +97,7 @@ def test_frozen_program_that_does_something_else_is_ended(tmp_path: Path, monkey
 def test_unknown_path_of_python_is_an_error_that_names_it(
     executable: str | None, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 38, 38: `None` was a raw `TypeError`."""
+    """`None` was a raw `TypeError`."""
     monkeypatch.setattr(sys, "executable", executable)
     with pytest.raises(
         RipwrapError, match=r"^the process that reads documents cannot be started: sys\.executable, the"
@@ -110,7 +110,6 @@ def test_unknown_path_of_python_is_an_error_that_names_it(
 def test_unknown_path_of_python_is_an_error_of_searches_by_syntax(
     executable: str | None, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 38, 38."""
     pytest.importorskip("ast_grep_py")
     monkeypatch.setattr(sys, "executable", executable)
     with pytest.raises(
@@ -120,7 +119,7 @@ def test_unknown_path_of_python_is_an_error_of_searches_by_syntax(
 
 
 def test_worker_process_starts_no_worker_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 38: also if `sys.executable` is an interpreter in another program that ignores `-c`."""
+    """Also if `sys.executable` is an interpreter in another program that ignores `-c`."""
     answer = "serve_requests(lambda _: [os.environb[b'_RIPWRAP_WORKER']], 9, 9)"
     code = f"import os; from ripwrap._subprocess.worker import serve_requests; {answer}"
     worker = WorkerProcess(code, 60, 60)
@@ -143,7 +142,7 @@ COLLECT(EXE(pyz, a.scripts, exclude_binaries=True, name="one_dir"), a.binaries, 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_programs_of_pyinstaller_search_with_their_own_rg_and_a_worker_process(tmp_path: Path, plant: Plant) -> None:
-    """Issue 38, 38: `nox -s frozen` runs this test, which builds for a minute; the hook of the wheel adds rg."""
+    """`nox -s frozen` runs this test, which builds for a minute; the hook of the wheel adds rg."""
     if find_spec("PyInstaller") is None:
         pytest.skip("PyInstaller is not installed: run `nox -s frozen`")
     assert "hook-ripwrap.py" in os.listdir(entry_points(group="pyinstaller40")["hook-dirs"].load()()[0])

@@ -59,7 +59,7 @@ def modules_of_types(source: Path) -> dict[str, list[str]]:
 
 @pytest.mark.slow
 def test_each_type_has_a_name_of_its_own() -> None:
-    """Issue 37: 47 names of types were defined twice or more."""
+    """47 names of types were defined twice or more."""
     known = {*TWINS, *PUBLIC}
     twice = {name: modules for name, modules in modules_of_types(SOURCE).items() if len(modules) > 1}
     assert {name: modules for name, modules in twice.items() if name not in known} == {}

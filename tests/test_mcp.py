@@ -175,7 +175,7 @@ async def test_result_has_text_and_content_valid_by_the_output_schema(
 async def test_a_client_gets_only_the_text_by_default(
     name: str, folder_of_code: Path, mode: str, anyio_backend: str
 ) -> None:
-    """Issue 39, 1: clients that get structured content do not pass the text to the model."""
+    """Clients that get structured content do not pass the text to the model."""
     async with Client(mcp.server(folder_of_code), mode=mode) as client:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert listed[name].output_schema is None
@@ -194,7 +194,7 @@ def characters(tools: list[types.Tool]) -> int:
 async def test_few_tools_have_short_definitions(
     tools: Any, folder_of_code: Path, mode: str, anyio_backend: str
 ) -> None:
-    """Issue 39, 1: below 4,000 characters; a call may still have the arguments that the definitions leave out."""
+    """Below 4,000 characters; a call may still have the arguments that the definitions leave out."""
     async with Client(mcp.server(folder_of_code, tools=tools), mode=mode) as client:
         listed = (await client.list_tools()).tools
         assert [tool.name for tool in listed] == ["grep_content", "find_files", "read_file"]
@@ -215,7 +215,7 @@ async def test_few_tools_have_short_definitions(
 @ON_ASYNCIO
 @pytest.mark.anyio
 async def test_definitions_are_short(folder_of_code: Path, tmp_path: Path, anyio_backend: str) -> None:
-    """Issue 39, 1: a description has at most 1,024 characters (OpenAI's limit), also that of an argument."""
+    """A description has at most 1,024 characters (OpenAI's limit), also that of an argument."""
     options: dict[str, Any] = {"index": tmp_path / "home", "anchors": True, "write": True}
     async with Client(mcp.server(folder_of_code)) as few, Client(mcp.server(folder_of_code, **options)) as every:
         assert characters((await few.list_tools()).tools) < 12_000
@@ -225,7 +225,7 @@ async def test_definitions_are_short(folder_of_code: Path, tmp_path: Path, anyio
 
 
 def test_http_needs_an_sdk_that_limits_sessions(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 39, 2: mcp 2.0 is enough for stdio, and frameworks that need mcp before 2.2 can be installed."""
+    """Mcp 2.0 is enough for stdio, and frameworks that need mcp before 2.2 can be installed."""
     monkeypatch.setattr(transports, "_LIMITS_SESSIONS", False)
     with pytest.raises(RipwrapError, match=r"^HTTP needs mcp 2\.2 or later, .* pip install .*; or serve over stdio$"):
         mcp.serve([folder], transport="http", port=0)
@@ -278,7 +278,7 @@ PACKAGE, SMALL_PACKAGE = Path(ripwrap.__file__).parent, Path(pydantic.__file__).
 async def test_structured_content_is_at_most_three_times_the_text(
     root: Path, index: bool, home: Path, anyio_backend: str
 ) -> None:
-    """Issue 19, line 20: that of `ls` had 6.2 times the bytes of its text, that of `tree` 7.0 times."""
+    """That of `ls` had 6.2 times the bytes of its text, that of `tree` 7.0 times."""
     calls = (*BIG_ANSWERS, *((name, {}) for name in INDEX_TOOLS if index))
     async with Client(mcp.server(root, structured=True, index=home if index else False)) as client:
         for name, arguments in calls:
@@ -313,7 +313,7 @@ async def test_structured_content_is_at_most_three_times_the_text(
 async def test_structured_content_of_short_names_is_at_most_three_times_the_text(
     plant: Plant, names: list[str], calls: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    """Issue 19, line 20: `tree` of 200 empty directories had 5.4 times the bytes of its text."""
+    """`tree` of 200 empty directories had 5.4 times the bytes of its text."""
     folder = plant({name: "x\n" for name in names if not name.endswith("/")})
     for name in names:
         (folder / name).parent.mkdir(exist_ok=True)
@@ -440,7 +440,6 @@ async def test_unknown_tool_is_a_protocol_error(folder: Path, mode: str, anyio_b
 async def test_tool_may_be_called_by_a_name_that_is_not_listed(
     name: str, tool: str, folder_of_code: Path, anyio_backend: str
 ) -> None:
-    """Issue 19, line 20."""
     async with Client(mcp.server(folder_of_code)) as client:
         assert name not in [tool.name for tool in (await client.list_tools()).tools]
         same = await client.call_tool(name, TOOLS[tool])
@@ -450,7 +449,6 @@ async def test_tool_may_be_called_by_a_name_that_is_not_listed(
 @ON_ASYNCIO
 @pytest.mark.anyio
 async def test_file_is_read_by_the_name_that_other_agents_use(folder_of_code: Path, anyio_backend: str) -> None:
-    """Issue 22, item 1."""
     async with Client(mcp.server(folder_of_code)) as client:
         whole = answer(await client.call_tool("Read", {"file_path": "src/a.py"}))
     assert "1: import x\n  2: needle = 1" in whole
@@ -666,7 +664,7 @@ def test_server_without_rg_and_network_warns_once(no_rg: None, caplog: pytest.Lo
 def test_server_says_how_to_install_rg_also_if_it_can_be_downloaded(
     no_rg: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Issue 38, 25: the server said nothing, and its first call waited for the download."""
+    """The server said nothing, and its first call waited for the download."""
     monkeypatch.delenv("RIPWRAP_OFFLINE")
     warn_without_rg(None)
     (record,) = caplog.records
@@ -1155,7 +1153,7 @@ run_mcp(root=[sys.argv[1]])
 
 @pytest.mark.parametrize("mode", MODES)
 def test_tools_are_listed_before_they_are_imported(folder_of_code: Path, mode: str) -> None:
-    """Issue 42: an import of the tools waits in this program until the list has arrived."""
+    """An import of the tools waits in this program until the list has arrived."""
     argv = [sys.executable, "-W", "error", "-c", WITHOUT_TOOLS, str(folder_of_code / "src"), mode]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
@@ -1427,7 +1425,6 @@ def test_http_without_roots_names_the_argument_of_serve() -> None:
     ],
 )
 def test_command_with_another_version_of_the_sdk_names_the_version(plant: Plant, modules: dict[str, str]) -> None:
-    """Issue 19, line 19."""
     metadata = "Metadata-Version: 2.1\nName: mcp\nVersion: 1.26.0\n"
     folder = plant({**modules, "mcp-1.26.0.dist-info/METADATA": metadata})
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}

@@ -44,7 +44,7 @@ HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "app
 def test_malformed_line_is_answered_over_stdio(
     folder: Path, tmp_path: Path, line: bytes, number: int | str | None, code: int, first: bool
 ) -> None:
-    """Issue 38, 41: the SDK dropped such a line, so that the client waited for ever."""
+    """The SDK dropped such a line, so that the client waited for ever."""
     quiet = [b"", b"  ", rb'{"jsonrpc":"2.0","method":"notifications/x","params":{"_meta":{"a":"\ud83d"}}}']
     sent = [json.dumps(INITIALIZE).encode(), b'{"jsonrpc":"2.0","method":"notifications/initialized"}']
     sent = [*quiet, line, *sent] if first else [*sent, *quiet, line]
@@ -63,7 +63,7 @@ def test_malformed_line_is_answered_over_stdio(
 
 @pytest.mark.parametrize("body", [HALF, b"not JSON", b"", b"\xff\xfe", b"[" * 100_000])
 def test_malformed_request_is_answered_over_http(folder: Path, tmp_path: Path, body: bytes) -> None:
-    """Issue 38, 41: over HTTP, the answer is an error, too."""
+    """Over HTTP, the answer is an error, too."""
     with serve_http(tmp_path / "log", "--root", str(folder)) as address, httpx.Client(timeout=20) as client:
         session = client.post(address, json=INITIALIZE, headers=HEADERS).headers["mcp-session-id"]
         answer = client.post(address, content=body, headers={**HEADERS, "mcp-session-id": session})

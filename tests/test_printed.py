@@ -36,7 +36,7 @@ TREE: dict[str | bytes, str | bytes] = {
     ids=str,
 )
 def test_text_of_a_line_is_what_rg_prints(plant: Plant, rg: RgBinary, options: dict[str, Any]) -> None:
-    """Issue 41, 3: `print(match)` printed the fields of the model."""
+    """`print(match)` printed the fields of the model."""
     if "replace" in options and rg.version < (15,):
         pytest.skip("rg before 15 has no replacements in JSON")
     folder = plant(TREE)

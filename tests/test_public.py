@@ -165,7 +165,7 @@ def test_public_module_is_an_attribute_of_the_package(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("package", [ripwrap, sync])
 def test_dir_has_only_public_names(package: ModuleType) -> None:
-    """Issue 38, 31: it had `Any`, `sys`, `_MODULE_OF` and the private modules."""
+    """It had `Any`, `sys`, `_MODULE_OF` and the private modules."""
     code = f"import {package.__name__} as p; from ripwrap import sync; sync.search, p.grep; print(*dir(p))"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert names == sorted(names) and set(package.__all__) <= set(names)
@@ -187,7 +187,7 @@ def test_dir_has_only_public_names(package: ModuleType) -> None:
     ],
 )
 def test_path_by_position_names_the_arguments(name: str, given: tuple[Any, ...], says: str) -> None:
-    """Issue 38, 30: Python's own error does not say where the path belongs."""
+    """Python's own error does not say where the path belongs."""
 
     async def awaited() -> None:
         await getattr(ripwrap, name)(*given)
@@ -229,7 +229,7 @@ def test_path_by_position_names_the_arguments(name: str, given: tuple[Any, ...],
     ],
 )
 def test_word_of_another_library_names_the_argument(call: Callable[[], object], says: str) -> None:
-    """Issue 41, 3: Python said that `pattern` is missing, or that `root` is unexpected, and `bool` is not iterable."""
+    """Python said that `pattern` is missing, or that `root` is unexpected, and `bool` is not iterable."""
     with pytest.raises(TypeError, match=re.escape(says)):
         call()
 
@@ -268,7 +268,7 @@ def test_words_are_no_arguments_themselves() -> None:
 
 @pytest.mark.parametrize("package", [ripwrap, sync])
 def test_functions_are_pickled_and_have_their_signature(package: ModuleType) -> None:
-    """Issue 38, 30: a function in a wrapper can be passed to another process, and has the signature of the function."""
+    """A function in a wrapper can be passed to another process, and has the signature of the function."""
     for name in ("search", "grep", "files", "replace"):
         function = getattr(package, name)
         assert pickle.loads(pickle.dumps(function)) is function
@@ -314,7 +314,7 @@ async def test_max_matches_warns_and_sets_the_limit(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("run", [asyncio.run, lambda call: asyncio.run(in_a_coroutine(call))], ids=["run", "await"])
 def test_deprecated_coroutine_warns_at_the_line_of_the_user(tmp_path: Path, run: Callable[[Any], object]) -> None:
-    """Issue 19: the warning pointed at asyncio, and so Python did not show it."""
+    """The warning pointed at asyncio, and so Python did not show it."""
     (tmp_path / "f").write_text("x\n")
     index = Index(tmp_path, location=tmp_path / "home", chunker="windows")
     old: dict[str, Any] = {"max_matches": 1}

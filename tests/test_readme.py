@@ -162,7 +162,7 @@ def test_readme_names_what_closes_a_stream() -> None:
 
 
 def test_each_command_of_readme_makes_its_environment() -> None:
-    """Issue 41, 1: fresh Debian has no `python`, and refuses to install packages outside of an environment."""
+    """Fresh Debian has no `python`, and refuses to install packages outside of an environment."""
     commands = fresh.commands(README, whole=True)
     assert [command.split(" && ")[:2] for command in commands] == [
         ["python3 -m venv .venv", ". .venv/bin/activate"]
@@ -171,7 +171,7 @@ def test_each_command_of_readme_makes_its_environment() -> None:
 
 
 def test_pages_install_ripwrap_from_the_clone() -> None:
-    """Issue 41, 1: until there is a release, `.[` stands for `ripwrap[` in all commands."""
+    """Until there is a release, `.[` stands for `ripwrap[` in all commands."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     named = [line for page in pages for line in page.read_text("utf-8").splitlines() if "ripwrap[" in line]
     assert [line for line in named if "--find-links" not in line] == []

@@ -286,7 +286,7 @@ class TestGrepResult:
         assert not sync.grep("y", cwd=folder, rg=rg15)
 
     def test_iteration_yields_files_and_matches_has_the_matches(self, plant: Plant) -> None:
-        """Issue 41, 3: `for match in result.matches` raised `TypeError`, because it was a method."""
+        """`for match in result.matches` raised `TypeError`, because it was a method."""
         result = sync.grep("x", cwd=plant({"a": "x\nx\n", "b": "x\n"}), rg=rg15)
         assert list(result) == list(result.files)
         assert [(match.path, match.line_number) for match in result.matches] == [("a", 1), ("a", 2), ("b", 1)]
@@ -380,7 +380,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("method", ["to_pandas", "to_polars"])
 def test_data_frame_of_a_cut_page_warns(method: str, plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 30: the frame of the first 100 of 250 matches looked like all of them."""
+    """The frame of the first 100 of 250 matches looked like all of them."""
     folder = plant(dict.fromkeys("abc", "x\n" * 3))
     monkeypatch.setitem(sys.modules, method.removeprefix("to_"), None)  # the warning comes first
     for options, says in {

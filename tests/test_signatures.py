@@ -47,7 +47,7 @@ FUNCTIONS["ripwrap.places.Query.with_"] = Query.with_
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_signature_lists_each_option(name: str) -> None:
-    """Issue 41, 3: it ended in `**options`, so IPython and `help()` did not know the options."""
+    """It ended in `**options`, so IPython and `help()` did not know the options."""
     function = FUNCTIONS[name]
     signature = inspect.signature(function)
     kinds = {one.kind for one in signature.parameters.values()}

@@ -47,7 +47,7 @@ def edited(language: str, pattern: str, fix: str, before: str) -> str:
 def test_edits_keep_what_the_pattern_does_not_have(
     language: str, pattern: str, fix: str, before: str, after: str
 ) -> None:
-    """Issue 38, 23: among others, `async` before a match was lost."""
+    """Among others, `async` before a match was lost."""
     assert edited(language, pattern, fix, before) == after
 
 
@@ -63,7 +63,7 @@ def test_edits_keep_what_the_pattern_does_not_have(
     ],
 )  # fmt: skip
 def test_match_of_which_code_would_be_lost_is_not_replaced(language: str, pattern: str, text: str, lost: str) -> None:
-    """Issue 38, 23: what the pattern lacks in its middle was lost."""
+    """What the pattern lacks in its middle was lost."""
     ((_, _, _, edit),) = search(pattern, language, "f()", text.encode())["hits"]
     assert edit == f"`{lost}` is not in the pattern, and would be lost"
 
@@ -84,7 +84,7 @@ def test_match_of_which_code_would_be_lost_is_not_replaced(language: str, patter
 def test_match_with_parts_that_are_not_known_is_not_replaced(
     language: str, pattern: str, text: str, reason: str
 ) -> None:
-    """Issue 38, 23: which part is replaced is never guessed."""
+    """Which part is replaced is never guessed."""
     hits = search(pattern, language, "f()", text.encode())["hits"]
     assert [edit for _, _, _, edit in hits if isinstance(edit, str)] == [reason]
 
@@ -100,7 +100,7 @@ def test_match_with_parts_that_are_not_known_is_not_replaced(
     ],
 )
 def test_code_does_not_become_part_of_a_comment(language: str, fix: str, text: str) -> None:
-    """Issue 38, 23: `// b + 1` parses, but is no sum."""
+    """`// b + 1` parses, but is no sum."""
     ((_, _, _, edit),) = search("f($$$A)", language, fix, text.encode())["hits"]
     assert edit == "code would stand after a comment, in the same line"
     assert edited("javascript", "f($$$A)", "g($$$A, 1)", "f(a /* b */)") == "g(a /* b */, 1)"
@@ -149,7 +149,7 @@ AROUND = {
 
 @pytest.mark.parametrize("language", STRINGS)
 def test_lines_of_strings_are_not_indented(language: str) -> None:
-    """Issue 38, 23: contents of strings were indented with the code around them."""
+    """Contents of strings were indented with the code around them."""
     before, after = AROUND.get(language, ("if (c) {\n    ", ";\n}\n"))
     string = STRINGS[language]
     if language == "bash":
@@ -162,7 +162,7 @@ def test_lines_of_strings_are_not_indented(language: str) -> None:
 
 
 def test_strings_of_the_fix_are_not_indented() -> None:
-    """Issue 38, 23: nor is code that a metavariable puts into a string, nor a here-document."""
+    """Nor is code that a metavariable puts into a string, nor a here-document."""
     fix = "log('''\n  $A\n''',\n    $A)"
     expected = "if 1:\n    log('''\n  a(\n        1)\n''',\n        a(\n            1))\n"
     assert edited("python", "f($A)", fix, "if 1:\n    f(a(\n        1))\n") == expected
@@ -175,12 +175,12 @@ def test_strings_of_the_fix_are_not_indented() -> None:
 
 
 def test_block_scalars_of_yaml_are_indented_with_their_key() -> None:
-    """Issue 38, 23: there, the indentation is not part of the contents."""
+    """There, the indentation is not part of the contents."""
     assert edited("yaml", "a: $A", "b:\n  a: $A", "a: |\n  x\n  y") == "b:\n  a: |\n    x\n    y"
 
 
 def test_a_comment_before_a_block_does_not_change_its_indentation() -> None:
-    """Issue 38, 23: the metavariable captures the comment, too. So it is with tabs, and after `else:`."""
+    """The metavariable captures the comment, too. So it is with tabs, and after `else:`."""
     fix = "while $A:\n    x()\n    $$$B"
     block = "if a:  # why\n    b()\n\n    c()\n"
     assert edited("python", "if $A: $$$B", fix, block) == "while a:\n    x()\n    # why\n    b()\n\n    c()\n"
@@ -204,7 +204,7 @@ def test_a_comment_before_a_block_does_not_change_its_indentation() -> None:
 )
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_new_lines_end_as_the_line_of_the_match(before: str, after: str, line_end: str) -> None:
-    """Issue 38, 23: in a file with CRLF, the new lines had LF. The last line takes the end of the line before it."""
+    """In a file with CRLF, the new lines had LF. The last line takes the end of the line before it."""
     fix = "g(\n    $A,\n    '''\n''')".replace("\n", line_end)
     assert edited("python", "f($A)", fix, before) == after
 
@@ -228,19 +228,19 @@ def test_new_lines_end_as_the_line_of_the_match(before: str, after: str, line_en
     ],
 )
 def test_line_that_would_not_parse_is_told(language: str, pattern: str, fix: str, text: str, line: int) -> None:
-    """Issue 38, 23: the new text of a file was not parsed."""
+    """The new text of a file was not parsed."""
     assert search(pattern, language, fix, text.encode())["broken_line"] == line
 
 
 def test_file_of_which_a_part_did_not_parse_may_be_edited() -> None:
-    """Issue 38, 23: but not if less of it parses than before."""
+    """But not if less of it parses than before."""
     text = b"f(a)\nx = = 1\n"
     assert search("f($A)", "python", "g($A)", text)["broken_line"] is None
     assert search("f($A)", "python", "g($A", text)["broken_line"] is not None
 
 
 def test_many_captured_nodes_in_one_line_take_no_long_time() -> None:
-    """Issue 38, 23: ast-grep counts the characters of a line for each position, so few positions are asked for."""
+    """Ast-grep counts the characters of a line for each position, so few positions are asked for."""
     text = "f(" + "a, " * 20_000 + "b)\n"
     assert edited("python", "f($$$A)", "g($$$A)", text) == text.replace("f(", "g(")
     assert edited("python", "f($$$)", "g()", text) == "g()\n"

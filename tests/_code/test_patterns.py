@@ -622,5 +622,5 @@ def test_nearby_outline_gives_the_same_answers_in_any_order_of_questions() -> No
     ],
 )
 def test_signatures_without_a_body_are_sections_and_statements_are_not(name: str, text: str, names: list[str]) -> None:
-    """Issue 39, 4: tree-sitter names the methods of interfaces and traits."""
+    """Tree-sitter names the methods of interfaces and traits."""
     assert [one.name for one in PatternOutline(name, text.split("\n")).sections()] == names

@@ -179,7 +179,7 @@ def stripped_lines(text: str) -> list[str]:
 @pytest.mark.stress
 @pytest.mark.parametrize("language", sorted(ORDINARY))
 def test_ordinary_patterns_find_what_ast_grep_finds(language: str, tmp_path: Path) -> None:
-    """Issue 38, 22: patterns of which a part does not parse by itself were refused, 28 of 94 in 23 languages."""
+    """Patterns of which a part does not parse by itself were refused, 28 of 94 in 23 languages."""
     assert len(ORDINARY) == 23 and sum(len(patterns) for _, patterns in ORDINARY.values()) >= 88
     source, patterns = ORDINARY[language]
     path = tmp_path / f"a.{LANGUAGES[language].extensions[0]}"
@@ -210,13 +210,13 @@ def test_ordinary_patterns_find_what_ast_grep_finds(language: str, tmp_path: Pat
     ],
 )
 def test_pattern_whose_metavariable_captures_nothing_is_refused(language: str, pattern: str, message: str) -> None:
-    """Issue 38, 22: only these patterns are refused; ast-grep drops the rest of the pattern in silence."""
+    """Only these patterns are refused; ast-grep drops the rest of the pattern in silence."""
     with pytest.raises(BadPatternError, match=re.escape(message)):
         read_pattern(pattern, LANGUAGES[language])
 
 
 def test_text_with_a_dollar_is_no_metavariable_where_names_may_have_it() -> None:
-    """Issue 38, 22: in JavaScript, `$` belongs to names and strings, and is compared as any other sign."""
+    """In JavaScript, `$` belongs to names and strings, and is compared as any other sign."""
     (hit,) = search('on$X("a $B", $A)', "javascript", None, b'on$X("a $B", 1); on$X("a $C", 1)')["hits"]
     assert hit[2] == {"A": (13, 14)}
 

@@ -48,7 +48,7 @@ def test_one_worker_process_is_reused_and_ends_with_the_block() -> None:
 
 @pytest.mark.usefixtures("leaks_nothing")
 def test_idle_worker_ends_and_the_next_file_starts_another() -> None:
-    """Issue 19, line 13: an idle process ends by itself, with its thread and its pipes."""
+    """An idle process ends by itself, with its thread and its pipes."""
     with closing(SyntaxChunker(idle=0.05)) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
         until_blocking(lambda: parsers() == [])
@@ -58,7 +58,7 @@ def test_idle_worker_ends_and_the_next_file_starts_another() -> None:
 
 @pytest.mark.usefixtures("leaks_nothing")
 def test_worker_ends_with_a_chunker_that_nothing_closes() -> None:
-    """Issue 19, line 13: the thread that waits for the idle process does not keep the chunker alive."""
+    """The thread that waits for the idle process does not keep the chunker alive."""
     chunker = SyntaxChunker()
     chunker.chunks_of("a.py", SMALL)
     assert len(parsers()) == 1
@@ -68,7 +68,6 @@ def test_worker_ends_with_a_chunker_that_nothing_closes() -> None:
 
 
 def test_each_chunker_has_one_worker_for_all_threads() -> None:
-    """Issue 19, line 13."""
     with closing(SyntaxChunker()) as one, closing(SyntaxChunker()) as other, ThreadPoolExecutor(4) as threads:
         chunks = threads.map(lambda chunker: chunker.chunks_of("a.py", SMALL), [one, other] * 8)
         assert {found[0].symbol for found in chunks} == {"f"}
@@ -107,7 +106,7 @@ def is_gone(pid: int) -> bool:
 
 
 def test_worker_ends_with_a_program_that_ends_while_it_is_idle() -> None:
-    """Issue 19, line 13: neither the process nor its thread delays the end of the program."""
+    """Neither the process nor its thread delays the end of the program."""
     done = run("""
         chunker.chunks_of("a.py", SMALL)
         print(*parsers())
@@ -118,7 +117,7 @@ def test_worker_ends_with_a_program_that_ends_while_it_is_idle() -> None:
 
 @pytest.mark.posix
 def test_ctrl_c_does_not_reach_an_idle_worker() -> None:
-    """Issue 19, line 13: Ctrl-C in a terminal signals all processes of its foreground group."""
+    """Ctrl-C in a terminal signals all processes of its foreground group."""
     done = run("""
         chunker.chunks_of("a.py", SMALL)
         before = parsers()
@@ -131,7 +130,7 @@ def test_ctrl_c_does_not_reach_an_idle_worker() -> None:
 
 @pytest.mark.posix
 def test_forked_child_starts_a_worker_of_its_own() -> None:
-    """Issue 19, line 13: both processes can chunk after a fork, even if another thread was waiting for chunks."""
+    """Both processes can chunk after a fork, even if another thread was waiting for chunks."""
     done = run("""
         import time, warnings
         warnings.simplefilter("ignore", DeprecationWarning)  # the threads are the subject
@@ -181,7 +180,7 @@ def test_hung_worker_costs_only_one_file_its_symbols() -> None:
 
 @pytest.mark.usefixtures("leaks_nothing")
 def test_worker_killed_while_idle_costs_no_file_its_symbols() -> None:
-    """Issue 19, audit of indexes: after the kernel had killed an idle process, the next file was split into windows."""
+    """After the kernel had killed an idle process, the next file was split into windows."""
     with closing(SyntaxChunker()) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
         (worker,) = parsers()
@@ -193,7 +192,7 @@ def test_worker_killed_while_idle_costs_no_file_its_symbols() -> None:
 @pytest.mark.posix
 @pytest.mark.skipif(sys.platform != "win32" and os.geteuid() != 0, reason="needs root, to stop being root")
 def test_worker_ends_with_a_program_that_may_not_kill_it() -> None:
-    """Issue 19, audit of indexes: after `os.setuid()`, the program ended with a traceback of a `PermissionError`."""
+    """After `os.setuid()`, the program ended with a traceback of a `PermissionError`."""
     done = run("""
         chunker.chunks_of("a.py", SMALL)
         print(*parsers(), flush=True)

@@ -414,7 +414,7 @@ def replace_and_apply(folder: Path, old: str, new: str, journals: Path) -> Appli
 
 
 def test_failed_undo_of_an_older_change_does_not_make_it_the_last(plant: Plant, journals: Path) -> None:
-    """Issue 38, 4: the last change is the one that was applied last, whatever was done with journals since."""
+    """The last change is the one that was applied last, whatever was done with journals since."""
     folder = plant({"a": "foo", "b": "foo"})
     first = replace_and_apply(folder, "foo", "bar", journals)
     replace_and_apply(folder, "bar", "baz", journals)
@@ -429,7 +429,7 @@ def test_failed_undo_of_an_older_change_does_not_make_it_the_last(plant: Plant, 
 
 @pytest.mark.parametrize("when", [1, 10**9, 10**11])
 def test_clock_does_not_decide_what_is_undone(plant: Plant, journals: Path, when: int) -> None:
-    """Issue 38, 4: a clock stepped back, or was wrong by years, when the second plan was applied."""
+    """A clock stepped back, or was wrong by years, when the second plan was applied."""
     folder = plant({"a": "foo", "b": "one"})
     replace_and_apply(folder, "foo", "bar", journals)
     second = replace_and_apply(folder, "one", "two", journals)
@@ -447,7 +447,7 @@ def test_clock_does_not_decide_what_is_undone(plant: Plant, journals: Path, when
 def test_undo_finds_the_directory_by_each_of_its_paths(
     plant: Plant, journals: Path, searched: str, undone: str, needs_posix: None
 ) -> None:
-    """Issue 38, 5: the directory was searched through a link, or is named through one."""
+    """The directory was searched through a link, or is named through one."""
     folder = plant({"a": "foo", "b/b": "foo"})
     (folder.parent / "link").symlink_to(folder.name)
     searched, undone = (name.replace("folder", folder.name) for name in (searched, undone))
@@ -460,7 +460,7 @@ def test_undo_finds_the_directory_by_each_of_its_paths(
 
 @pytest.mark.parametrize("name", ["shopb", "no/such", ""])
 def test_undo_of_a_directory_says_how_to_pass_it(name: str, plant: Plant, journals: Path, monkeypatch: Any) -> None:
-    """Issue 38, 5: the first argument of `undo()` is a journal, and not the directory that was searched."""
+    """The first argument of `undo()` is a journal, and not the directory that was searched."""
     monkeypatch.chdir(plant({"shopb/a": "foo"}))
     with pytest.raises(FileNotFoundError, match=rf"pass the path in AppliedEdits\.journal, or cwd='{name}'"):
         sync.undo(name, journals=journals)
@@ -468,7 +468,7 @@ def test_undo_of_a_directory_says_how_to_pass_it(name: str, plant: Plant, journa
 
 @pytest.mark.parametrize("count", [3, 6])
 def test_equal_changes_are_undone_one_by_one(plant: Plant, journals: Path, count: int) -> None:
-    """Issue 38, 4: foo→bar, bar→foo, foo→bar are three changes, although two of them have the same edits."""
+    """Foo→bar, bar→foo, foo→bar are three changes, although two of them have the same edits."""
     folder = plant({"a": "foo x", "b": "foo"})
     pairs = [("foo", "bar"), ("bar", "foo")] * 3
     applied = [replace_and_apply(folder, *pair, journals) for pair in pairs[:count]]
@@ -481,7 +481,7 @@ def test_equal_changes_are_undone_one_by_one(plant: Plant, journals: Path, count
 
 
 def test_plan_undoes_its_last_change(plant: Plant, journals: Path) -> None:
-    """Issue 38, 4: equal plans undo their changes from the last to the first, also if another program restored it."""
+    """Equal plans undo their changes from the last to the first, also if another program restored it."""
     folder = plant({"a": "foo"})
     plan = sync.replace("foo", "bar", cwd=folder)
     first = plan.apply(journals=journals).journal
@@ -497,7 +497,7 @@ def test_plan_undoes_its_last_change(plant: Plant, journals: Path) -> None:
 
 
 def test_change_that_is_completed_after_an_interruption_is_the_last(plant: Plant, journals: Path) -> None:
-    """Issue 38, 4: another change was applied between the interruption and the completion."""
+    """Another change was applied between the interruption and the completion."""
     folder = plant({"a": "foo", "b": "foo", "c": "one"})
     plan = sync.replace("foo", "bar", cwd=folder)
     interrupted = plan.apply(journals=journals)
@@ -511,7 +511,7 @@ def test_change_that_is_completed_after_an_interruption_is_the_last(plant: Plant
 
 @pytest.mark.parametrize("again", [False, True], ids=["new plan", "undone plan"])
 def test_change_that_is_being_prepared_is_the_last(plant: Plant, journals: Path, again: bool) -> None:
-    """Issue 38, 4: after a kill, `undo()` takes the plan that was being applied, and not the one before."""
+    """After a kill, `undo()` takes the plan that was being applied, and not the one before."""
 
     class Watching(Disk):
         def step(self, name: str, path: str) -> None:
@@ -529,7 +529,7 @@ def test_change_that_is_being_prepared_is_the_last(plant: Plant, journals: Path,
 
 
 def test_journals_of_earlier_versions_have_no_number(plant: Plant, journals: Path) -> None:
-    """Issue 38, 4: their changes come before all others, in the order of their times."""
+    """Their changes come before all others, in the order of their times."""
     folder = plant({"a": "one"})
     for at, (old, new) in enumerate((("one", "two"), ("two", "three"), ("three", "four"))):
         state = Path(replace_and_apply(folder, old, new, journals).journal) / "state"

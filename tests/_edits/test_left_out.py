@@ -36,7 +36,7 @@ def left_out(folder: Path, pattern: str = "needle", **options: Any) -> tuple[lis
 
 
 def test_binary_files_with_matches_are_named(plant: Plant) -> None:
-    """Issue 38, 6: rg reports nothing of a file with a NUL near its beginning, or before its first match."""
+    """rg reports nothing of a file with a NUL near its beginning, or before its first match."""
     folder = plant(FILES)
     assert left_out(folder) == (["text"], ["early", "late", "later", "sub/late"], 5)
     assert left_out(folder, glob="*e*")[1] == ["early", "late", "later", "sub/late"]
@@ -50,7 +50,7 @@ def test_binary_files_with_matches_are_named(plant: Plant) -> None:
 
 
 def test_matches_in_hidden_files_are_counted(plant: Plant) -> None:
-    """Issue 38, 5: the message says how many matches are left out, also if there are no others."""
+    """The message says how many matches are left out, also if there are no others."""
     folder = plant({name: text for name, text in FILES.items() if b"\0" not in text})
     plan = sync.replace("needle", "x", cwd=folder)
     assert plan.message == "2 replacements in 1 file; 4 matches in hidden files left out."
@@ -63,7 +63,7 @@ def test_matches_in_hidden_files_are_counted(plant: Plant) -> None:
 
 @pytest.mark.parametrize("paths", [".github", "./.github/", ["sub", ".github"], "absolute"])
 def test_named_hidden_directory_is_searched(plant: Plant, paths: Any) -> None:
-    """Issue 38, 5 and 6: a hidden path that the caller names counts as visible; its binary files are named."""
+    """A hidden path that the caller names counts as visible; its binary files are named."""
     folder = plant({**FILES, ".github/.x": b"needle\n"})
     files, binary, hidden = left_out(folder, paths=folder / ".github" if paths == "absolute" else paths)
     assert [Path(one).name for one in files] == ["a"]
@@ -72,7 +72,7 @@ def test_named_hidden_directory_is_searched(plant: Plant, paths: Any) -> None:
 
 
 def test_file_with_utf16_marks_is_not_binary(plant: Plant) -> None:
-    """Issue 38, 6: its text has no NUL, although its bytes have."""
+    """Its text has no NUL, although its bytes have."""
     text = "\ufeffneedle".encode("utf-16-le")
     assert left_out(plant({"utf16": text, "none": b"\0"}), hidden=True) == (["utf16"], [], 0)
     assert left_out(plant({"latin1": b"\xe9 needle\0"}), encoding="latin1", glob="latin1")[1] == ["latin1"]
@@ -80,7 +80,7 @@ def test_file_with_utf16_marks_is_not_binary(plant: Plant) -> None:
 
 @pytest.mark.anyio
 async def test_only_binary_files_that_the_caller_may_know_are_named(plant: Plant) -> None:
-    """Issue 38, 6: a text file that another program writes between the two searches is not binary."""
+    """A text file that another program writes between the two searches is not binary."""
     folder = plant({"new": b"needle\n", "denied": b"\0needle", ".denied": b"needle", "binary": b"\0needle"})
     query = search_query("needle", folder, (), {})
     found = await find_left_out(AsyncRunner(None), query, (), None, lambda path: "denied" not in path)
@@ -90,7 +90,7 @@ async def test_only_binary_files_that_the_caller_may_know_are_named(plant: Plant
 
 
 def test_workspace_names_no_file_that_it_hides(plant: Plant) -> None:
-    """Issue 38, 6: denied files are neither named nor counted."""
+    """Denied files are neither named nor counted."""
     folder = plant({"early": b"\0needle", "secret.bin": b"\0needle", "a": "needle\n", ".env": "needle\n"})
     workspace = sync.Workspace(folder, write=True, deny=["secret*"])
     said = workspace.replace_content("needle", "x")

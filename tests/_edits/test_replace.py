@@ -102,7 +102,7 @@ def test_utf16_with_a_mark_stays_utf16(plant: Plant, codec: str) -> None:
 def test_empty_match_within_a_character_is_none(
     plant: Plant, pattern: str, options: dict[str, Any], before: str, after: str
 ) -> None:
-    """Issue 38, 3: rg's regexes count bytes, and the bytes of a character stay together."""
+    """rg's regexes count bytes, and the bytes of a character stay together."""
     folder = plant({"f": before, "bom": f"\ufeff{before}"})
     assert replaced(folder, pattern, "-", **options) == {"f": after.encode(), "bom": f"\ufeff{after}".encode()}
     folder = plant({"f": f"\ufeff{before}".encode("utf-16-le"), "bom": b""})
@@ -120,7 +120,7 @@ def test_empty_match_within_a_character_is_none(
     ],
 )
 def test_valid_text_does_not_become_invalid(plant: Plant, pattern: str, replacement: str, before: str) -> None:
-    """Issue 38, 3: a file is left out by name; a file with other invalid bytes is changed, as rg changes it."""
+    """A file is left out by name; a file with other invalid bytes is changed, as rg changes it."""
     for name, text in (("utf-8", before.encode()), ("utf-8 with a mark", f"\ufeff{before}".encode())):
         plan = sync.replace(pattern, replacement, cwd=plant({name: text}), paths=name)
         assert not plan
@@ -132,7 +132,7 @@ def test_valid_text_does_not_become_invalid(plant: Plant, pattern: str, replacem
 
 
 def test_halves_of_a_character_are_left_out_because_one_of_them_can_be_selected(plant: Plant) -> None:
-    """Issue 38, 3: the text would stay valid only with both edits."""
+    """The text would stay valid only with both edits."""
     assert not sync.replace(r"(?-u:\xc3)|(?-u:\xb1)", "x", cwd=plant({"f": "añb"}))
 
 
@@ -167,7 +167,7 @@ def test_halves_of_a_character_are_left_out_because_one_of_them_can_be_selected(
 def test_file_with_an_empty_match_at_its_end_is_left_out_by_name(
     plant: Plant, pattern: Any, options: dict[str, Any], text: str, replacement: str
 ) -> None:
-    """Issue 38, 2: without a newline, rg does not print the last match, so the others are not replaced, either."""
+    """Without a newline, rg does not print the last match, so the others are not replaced, either."""
     codec = "utf-16-le" if "encoding" in options else "utf-8"
     end = "\0" if "null_data" in options else "\n"
     folder = plant({"f": text.encode(codec), "g": f"{text}{end}".encode(codec)})
@@ -199,7 +199,7 @@ def test_file_with_an_empty_match_at_its_end_is_left_out_by_name(
 def test_file_without_a_final_newline_is_changed(
     plant: Plant, pattern: str, options: dict[str, Any], before: str, after: str
 ) -> None:
-    """Issue 38, 2: there is no empty match at the end."""
+    """There is no empty match at the end."""
     assert replaced(plant({"f": before}), pattern, "-", **options) == {"f": after.encode()}
 
 
@@ -217,7 +217,7 @@ def substituted(pattern: str, text: str) -> str:
 @pytest.mark.stress
 @pytest.mark.parametrize("pattern", ["x*", r"\b", "$", "a?", "^", ",|$", "é|", "(?:^|$)", "[^a]*", "a|", r"\w*"])
 def test_random_files_are_changed_as_a_whole_or_left_out(plant: Plant, pattern: str) -> None:
-    """Issue 38, 2 and 3: compared with Python's `re`, line by line."""
+    """Compared with Python's `re`, line by line."""
     random = Random(pattern)
     texts = {str(n): "".join(random.choices("aabé漢 ,x\n", k=random.randint(1, 9))) for n in range(times(60, 2_000))}
     folder = plant(texts)
@@ -234,7 +234,7 @@ def test_random_files_are_changed_as_a_whole_or_left_out(plant: Plant, pattern: 
 
 
 def test_lost_match_is_found_although_the_others_change_nothing(plant: Plant) -> None:
-    """Issue 38, 2: the last match alone would change the file."""
+    """The last match alone would change the file."""
     plan = sync.replace("a|$", "a", cwd=plant({"f": "ba b"}))
     assert len(plan.errors) == 1
 
@@ -275,7 +275,7 @@ MARK = b"\xef\xbb\xbf"
     ],
 )
 def test_only_the_match_changes_in_every_encoding(plant: Plant, encoding: str, before: bytes, after: bytes) -> None:
-    """Issue 38, 1 and 6: rg's offsets count what rg has decoded, which is not always what Python decodes."""
+    """rg's offsets count what rg has decoded, which is not always what Python decodes."""
     assert replaced(plant({"f": before}), "aaaa", "X", encoding=encoding) == {"f": after}
 
 
@@ -293,7 +293,7 @@ def test_only_the_match_changes_in_every_encoding(plant: Plant, encoding: str, b
     ],
 )
 def test_file_is_left_out_by_name_if_rg_reads_the_line_differently(plant: Plant, encoding: str, line: bytes) -> None:
-    """Issue 38, 1: the other files of the plan change."""
+    """The other files of the plan change."""
     good = "aaaa".encode("utf-16-le" if encoding == "utf-16le" else "ascii")
     plan = sync.replace("aaaa", "X", cwd=plant({"bad": line, "good": good}), encoding=encoding)
     assert [file.path for file in plan] == ["good"]
@@ -304,13 +304,13 @@ def test_file_is_left_out_by_name_if_rg_reads_the_line_differently(plant: Plant,
 
 @pytest.mark.parametrize("encoding", ["big5", "iso-2022-jp", "x-user-defined", "latin_1", "replacement"])
 def test_encoding_that_cannot_be_changed_is_refused(plant: Plant, encoding: str) -> None:
-    """Issue 38, 1: the bytes of a character depend on others, or rg does not know the name."""
+    """The bytes of a character depend on others, or rg does not know the name."""
     with pytest.raises(ValueError, match=f"files in the encoding '{encoding}' cannot be changed"):
         sync.replace("a", "b", cwd=plant({"f": "a"}), encoding=encoding)
 
 
 def test_match_after_a_rare_form_of_a_character_is_left_out_by_name(plant: Plant) -> None:
-    """Issue 38, 1: GB18030 has forms of two and of four bytes, so the offset of a match after one is not certain."""
+    """GB18030 has forms of two and of four bytes, so the offset of a match after one is not certain."""
     plan = sync.replace("aaaa$", "X", cwd=plant({"f": b"\x84\x31\x82\x36aaaaaaaa\n"}), encoding="gb18030")
     assert not plan
     assert [str(error) for error in plan.errors] == [
@@ -319,7 +319,7 @@ def test_match_after_a_rare_form_of_a_character_is_left_out_by_name(plant: Plant
 
 
 def test_rare_form_of_a_character_is_left_out_by_name(plant: Plant) -> None:
-    """Issue 38, 1: Shift_JIS has two forms of a Roman digit, and the journal could not restore the rarer one."""
+    """Shift_JIS has two forms of a Roman digit, and the journal could not restore the rarer one."""
     folder = plant({"f": b"\xfa\x4a a\n", "g": b"\xfa\x4a\x87\x54\n"})
     plan = sync.replace("\u2160", "I", cwd=folder, encoding="shift_jis")
     assert not plan
@@ -331,7 +331,7 @@ def test_rare_form_of_a_character_is_left_out_by_name(plant: Plant) -> None:
 
 
 def test_line_that_is_not_what_rg_has_read_is_not_changed(plant: Plant) -> None:
-    """Issue 38, 1: `aaaa` is also at the place where rg has found it, but the line is another one."""
+    """`aaaa` is also at the place where rg has found it, but the line is another one."""
     folder = plant({"f": b"\xe9aaaaaa\n", "g": b"baaaaaa\n"})
     change = FileChange(1, 5, b"aaaa", b"X")
     files, errors = plan_files(
@@ -353,7 +353,7 @@ def test_line_that_is_not_what_rg_has_read_is_not_changed(plant: Plant) -> None:
 def test_edits_of_random_lines_are_those_of_the_decoded_text(
     plant: Plant, encoding: str, codec: str, letter: str
 ) -> None:
-    """Issue 38, 1: the new content is the decoded text with the change, encoded again."""
+    """The new content is the decoded text with the change, encoded again."""
     random = Random(38)
     texts = {str(n): "".join(random.choices(f"a\n{letter}", k=40)) for n in range(times(9, 500))}
     after = replaced(
@@ -415,7 +415,7 @@ def test_reference_to_a_missing_group_is_refused(
     ],
 )
 def test_group_in_the_syntax_of_python_or_sed_is_refused(plant: Plant, replacement: str, advice: str) -> None:
-    r"""Issue 38, 5: rg writes `\1` as it is; the error says `$1`."""
+    r"""rg writes `\1` as it is; the error says `$1`."""
     folder = plant({"f": "ab\n"})
     advice = re.escape(advice.removesuffix("x"))
     with pytest.raises(ValueError, match=rf"is not a group, but text; write {advice} for the group; .*escapes=True"):
@@ -438,12 +438,12 @@ def test_group_in_the_syntax_of_python_or_sed_is_refused(plant: Plant, replaceme
 def test_text_that_looks_like_a_group_can_be_written(
     plant: Plant, pattern: str, replacement: str, options: dict[str, Any], after: str
 ) -> None:
-    """Issue 38, 5: with `escapes`, beside a group of rg's syntax, or for plain text."""
+    """With `escapes`, beside a group of rg's syntax, or for plain text."""
     assert replaced(plant({"f": "ab\n"}), pattern, replacement, **options) == {"f": f"{after}\n".encode()}
 
 
 def test_escape_of_a_group_says_how_to_write_a_group(plant: Plant) -> None:
-    r"""Issue 38, 5: with `escapes`, `\1` was refused before, too, but without `$1` in the error."""
+    r"""With `escapes`, `\1` was refused before, too, but without `$1` in the error."""
     with pytest.raises(ValueError, match=r"unknown escape .* write \$1 for a group, write a backslash as"):
         sync.replace("(a)", r"\1", cwd=plant({"f": "a"}), escapes=True)
 

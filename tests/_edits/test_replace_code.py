@@ -59,7 +59,7 @@ def strings(tree: ast.Module) -> Counter[object]:
 @pytest.mark.parametrize(("pattern", "fix"), FIXES if STRESS else FIXES[:4])
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_file_of_a_package_that_parsed_still_parses(tmp_path: Path, package: str, pattern: str, fix: str) -> None:
-    """Issue 38, 23: a file whose new text does not parse is named and not written, and no string has new contents."""
+    """A file whose new text does not parse is named and not written, and no string has new contents."""
     spec = find_spec(package)
     assert spec is not None and spec.origin is not None
     source = Path(spec.origin).parent
@@ -79,7 +79,7 @@ def test_every_file_of_a_package_that_parsed_still_parses(tmp_path: Path, packag
 
 
 def test_a_file_whose_new_text_would_not_parse_is_named_and_not_written(plant: Plant) -> None:
-    """Issue 38, 23: the other files are changed."""
+    """The other files are changed."""
     texts = {
         "a.py": "if a:\n    b()\nelif c:\n    d()\nelse:\n    e()\n",
         "b.py": "if a:\n    b()\nelse:\n    e()\n",
@@ -104,7 +104,7 @@ def test_a_file_whose_new_text_would_not_parse_is_named_and_not_written(plant: P
 
 
 def test_a_match_that_would_lose_code_is_named_with_its_line(plant: Plant) -> None:
-    """Issue 38, 23: the other matches of the file are replaced."""
+    """The other matches of the file are replaced."""
     folder = plant({"a.py": "[a async for a in b]\n[a for a in b]\n"})
     plan = sync.replace_code("[$A for $B in $C]", "list($C)", lang="python", cwd=folder)
     (error,) = plan.errors

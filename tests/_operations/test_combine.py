@@ -92,7 +92,7 @@ def test_the_time_limit_is_for_all_searches(plant: Plant) -> None:
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_inverted_patterns_are_searched_one_by_one(plant: Plant, anyio_backend: str) -> None:
-    """Issue 38, 44: as if `files_with_matches(invert_match=True)` ran once for each pattern."""
+    """As if `files_with_matches(invert_match=True)` ran once for each pattern."""
     folder = plant({"a": "a\n", "b": "b\n", "ab": "a\nb\n", "c": "c\n", "both": "a b\n", "empty": ""})
     options: dict[str, Any] = {"cwd": folder, "invert_match": True}
     assert await ripwrap.files_matching(any_of=["a", "b"], **options) == ["a", "ab", "b", "c"]
@@ -113,7 +113,7 @@ async def test_inverted_patterns_are_searched_one_by_one(plant: Plant, anyio_bac
 
 
 def test_inverted_patterns_are_searched_one_by_one_in_items(plant: Plant) -> None:
-    """Issue 38, 44: a neighbour: in places, whose files cannot be named."""
+    """A neighbour: in places, whose files cannot be named."""
     folder = plant({"c": "c\n"})
     with zipfile.ZipFile(folder / "a.zip", "w") as archive:
         archive.writestr("a", "a\n")

@@ -94,7 +94,7 @@ def test_lists_and_counts_name_a_single_file(rg: RgBinary, corpus: Path) -> None
 
 
 def test_zero_counts_are_listed_although_rg_exits_with_1(rg: RgBinary, plant: Plant) -> None:
-    """Issue 19, line 5: with `include_zero` rg exits with 1 after it has listed every file."""
+    """With `include_zero` rg exits with 1 after it has listed every file."""
     folder = plant({"a": "x"})
     for count in (sync.count, sync.count_matches):
         assert [(one.path, one.count) for one in count("none", cwd=folder, rg=rg, include_zero=True)] == [("a", 0)]
@@ -102,7 +102,7 @@ def test_zero_counts_are_listed_although_rg_exits_with_1(rg: RgBinary, plant: Pl
 
 
 def test_note_of_rg_does_not_fail_a_listing_that_is_empty(rg: RgBinary, plant: Plant) -> None:
-    """Issue 19, line 5: rg listed counts, although none of their files is asked for."""
+    """rg listed counts, although none of their files is asked for."""
     folder = plant({"a": "needle", ".gitignore": "needle{\n"})
     assert list(sync.files_without_match("needle", cwd=folder, rg=rg)) == []
 

@@ -46,7 +46,7 @@ def numbers(counts: Iterable[FileCount]) -> dict[str, int]:
 @pytest.mark.rg_matrix
 @pytest.mark.fact(58)
 def test_file_with_a_late_nul_is_counted(rg: RgBinary, late: Path) -> None:
-    """Issue 38, 36: its matches before the NUL are counted, as `search()` finds them."""
+    """Its matches before the NUL are counted, as `search()` finds them."""
     options: dict[str, Any] = {"cwd": late, "rg": rg}
     expected = {"late.txt": 1, "text.txt": 1}
     assert Counter(match.path for match in sync.search("needle", **options)) == expected
@@ -64,14 +64,14 @@ def test_file_with_a_late_nul_is_counted(rg: RgBinary, late: Path) -> None:
 
 @pytest.mark.anyio
 async def test_file_with_a_late_nul_is_counted_in_async_calls(late: Path, anyio_backend: str) -> None:
-    """Issue 38, 36: on both event loops."""
+    """On both event loops."""
     assert {one.path: one.count async for one in ripwrap.count("needle", cwd=late)} == {"late.txt": 1, "text.txt": 1}
     matching = ripwrap.files_with_matches("needle", cwd=late, invert_match=True)
     assert sorted([path async for path in matching]) == OTHERS
 
 
 def test_other_ways_to_count_have_the_file(late: Path) -> None:
-    """Issue 38, 36: in many roots, on the command line, and in the tool for agents."""
+    """In many roots, on the command line, and in the tool for agents."""
     found = [one for one in sync.Repositories(late).count("needle") if isinstance(one, RootCount)]
     assert [(one.count, one.files) for one in found] == [(2, 2)]
     assert sorted(cli.output("search", "-c", "needle", cwd=late).split()) == ["late.txt:1", "text.txt:1"]
@@ -88,7 +88,7 @@ def test_other_ways_to_count_have_the_file(late: Path) -> None:
 def test_pcre2_lists_a_file_with_an_early_nul(
     rg: RgBinary, plant: Callable[..., Path], options: dict[str, Any], pattern: str
 ) -> None:
-    """Issue 38, 36: rg counts nothing in such a file with PCRE2, so `--count --max-count=1` does not list it."""
+    """rg counts nothing in such a file with PCRE2, so `--count --max-count=1` does not list it."""
     if "pcre2" not in rg.features or (options == {"engine": "auto"} and "(?!" not in pattern):
         pytest.skip("this search does not use PCRE2")
     folder = plant({"early": b"ab\nx\nb\0a\n", "late": b"ab\n" + b"x\n" * 80_000 + b"\0\n", "no": "zz\n"})
@@ -99,7 +99,7 @@ def test_pcre2_lists_a_file_with_an_early_nul(
 
 
 def test_items_and_texts_with_a_late_nul_are_counted(plant: Plant) -> None:
-    """Issue 38, 36: neighbours: members of an archive, and texts in memory; their files are temporary files of rg."""
+    """Neighbours: members of an archive, and texts in memory; their files are temporary files of rg."""
     folder = plant({"plain.txt": "needle\n"})
     with zipfile.ZipFile(folder / "a.zip", "w") as archive:
         for name in ("late.txt", "other.txt"):
@@ -113,7 +113,7 @@ def test_items_and_texts_with_a_late_nul_are_counted(plant: Plant) -> None:
 
 
 def test_names_with_signs_of_globs_are_counted(plant: Plant) -> None:
-    """Issue 38, 36: the files without a count are chosen by globs, whatever globs and ignored files there are."""
+    """The files without a count are chosen by globs, whatever globs and ignored files there are."""
     names = ["[a].txt", "!b.txt", "c{d,e}.txt", "sub/f g.txt", "-x.txt"]
     folder = plant({**dict.fromkeys(names, LATE), "*.dat" if os.name == "posix" else "x.dat": LATE, "no/-x.txt": LATE})
     expected = dict.fromkeys(map(os.path.normpath, names), 1)
@@ -124,7 +124,7 @@ def test_names_with_signs_of_globs_are_counted(plant: Plant) -> None:
 @pytest.mark.parametrize("code", ["sys.exit(101)", "os.kill(os.getpid(), 9)", "sys.exit(1)"])
 @pytest.mark.slow
 def test_further_run_that_fails_is_an_error(stand_in: Callable[..., Path], folder: Path, code: str) -> None:
-    """Issue 38, 36: no count is lost in silence if rg fails when it is asked for the missing counts."""
+    """No count is lost in silence if rg fails when it is asked for the missing counts."""
     body = f"""
         if "--stats" in sys.argv:
             sys.stdout.write("\\n1 matches\\n1 matched lines\\n1 files contained matches\\n1 files searched\\n")
@@ -177,7 +177,7 @@ def write_random_tree(folder: Path, draw: random.Random) -> None:
 @pytest.mark.rg_matrix
 @pytest.mark.stress
 def test_modes_agree_with_search(rg: RgBinary, folder: Path) -> None:
-    """Issue 38, 36 and 39: all modes that count or list, over generated trees with NULs and matches over lines."""
+    """All modes that count or list, over generated trees with NULs and matches over lines."""
     draw = random.Random(36)
     for _ in range(times(5, 500)):
         write_random_tree(folder, draw)

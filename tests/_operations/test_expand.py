@@ -210,7 +210,7 @@ def test_change_elsewhere_in_the_file_is_no_error(plant: Plant) -> None:
 
 
 def test_wrong_directory_is_named(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 30: the error named only the path, which exists in the directory that was searched."""
+    """The error named only the path, which exists in the directory that was searched."""
     root = plant({"real/shop.py": SHOP, "other/shop.py": "needle\n", "empty/x": ""})
     match = first("needle", root / "real")
     for wrong in (root / "empty", root / "none"):

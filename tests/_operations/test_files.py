@@ -74,7 +74,6 @@ def test_options_of_files_select_files(rg: RgBinary, plant: Plant) -> None:
 
 
 def test_folders_of_rgs_index_are_left_out_and_files_of_that_name_are_not(rg: RgBinary, plant: Plant) -> None:
-    """Issue 19, line 9."""
     everything = [".ripgrep/index", ".ripgreprc", "a", "sub/.ripgrep", "vendor/.ripgrep/deep/index"]
     folder = plant(dict.fromkeys(everything, ""))
     usual = [".ripgreprc", "a", "sub/.ripgrep"]
@@ -114,7 +113,7 @@ def test_unreadable_path_is_logged_and_the_others_are_listed(
 
 
 def test_rg_that_exits_with_1_after_a_path_raises(stand_in: Callable[[str], Path], folder: Path) -> None:
-    """Issue 19, line 5: exit code 1 means that rg listed nothing, so what it has listed is not all."""
+    """Exit code 1 means that rg listed nothing, so what it has listed is not all."""
     rg = stand_in("list_files(2); sys.exit(1)")
     with pytest.raises(SearchError, match="exit code 1"):
         list(sync.files(cwd=folder, rg=rg))

@@ -295,7 +295,7 @@ async def test_timeout_keeps_partial_results(stand_in: Callable[..., Path], fold
 @pytest.mark.posix
 @pytest.mark.parametrize(("timeout", "says"), [(0.3, "0.3 seconds"), (1, "1 second")])
 def test_empty_answer_names_the_timeout(rg: RgBinary, folder: Path, timeout: float, says: str) -> None:
-    """Issue 19, line 3: `No matches found.` beside a timeout looks like a zero."""
+    """`No matches found.` beside a timeout looks like a zero."""
     os.mkfifo(folder / "fifo")
     result = sync.grep("x", cwd=folder, paths="fifo", rg=rg, timeout=timeout, explain=True)
     assert result.message == f"No matches found within {says}. Narrow the search, or allow more time."
@@ -512,7 +512,7 @@ class TestExplain:
     def test_explain_names_the_least_that_helps(
         self, rg: RgBinary, plant: Plant, files: dict[str, str], says: tuple[str, ...]
     ) -> None:
-        """Issue 19, line 17: `hidden=True, no_ignore=True` is named where one of them is enough."""
+        """`hidden=True, no_ignore=True` is named where one of them is enough."""
         folder = plant({".ignore": "sub\nlog\n!/log\n", **files})
         hidden: Any = {} if "log" not in files else {"glob": "!/log"}
         message = sync.grep("needle", cwd=folder, rg=rg, explain=True, hidden=False, **hidden).message
@@ -522,7 +522,7 @@ class TestExplain:
     @pytest.mark.slow
     @pytest.mark.anyio
     async def test_explain_counts_matches_in_hidden_files(self, rg: RgBinary, plant: Plant, anyio_backend: str) -> None:
-        """Issue 19, line 17: hidden files are left out in silence if something else matches."""
+        """Hidden files are left out in silence if something else matches."""
         folder = plant({"a": "x\nx\n", ".env": "x\n", ".github/ci": "x\nx\n", ".ignore": "b\n", "b": "x\n"})
         more = "2 matches in 1 file. 3 more matches in hidden files (hidden=True)."
         assert (await ripwrap.grep("x", cwd=folder, rg=rg, explain=True, hidden=False)).message == more

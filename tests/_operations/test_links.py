@@ -43,7 +43,7 @@ def tree(plant: Plant) -> Path:
 
 @pytest.mark.rg_matrix
 def test_link_to_a_directory_that_holds_cwd_is_not_entered(rg: RgBinary, tree: Path) -> None:
-    """Issue 38, 27: `ln -s .. loop` searched all that lies beside `cwd`; also deep, absolute and behind other links."""
+    """`ln -s .. loop` searched all that lies beside `cwd`; also deep, absolute and behind other links."""
     found = ["a", "fine/deep", "sub/b", "sub/deep/c"]
     assert sorted(sync.files(cwd=tree, rg=rg)) == found
     page = sync.grep("needle", cwd=tree, rg=rg)
@@ -57,7 +57,7 @@ def test_link_to_a_directory_that_holds_cwd_is_not_entered(rg: RgBinary, tree: P
 
 
 def test_link_up_behind_two_links_to_one_directory_is_not_entered(plant: Plant) -> None:
-    """Issue 38, 27: the link up was left out behind the first of the two links, and entered behind the second."""
+    """The link up was left out behind the first of the two links, and entered behind the second."""
     folder = plant(dict.fromkeys(("p/beside", "p/cwd/a/one", "out/two"), "needle\n"))
     cwd = folder / "p" / "cwd"
     (cwd / "a/out").symlink_to(folder / "out")
@@ -70,7 +70,7 @@ def test_link_up_behind_two_links_to_one_directory_is_not_entered(plant: Plant) 
 
 
 def test_links_in_searched_paths_lead_nowhere_up_either(tree: Path) -> None:
-    """Issue 38, 27: in paths below, beside and above `cwd`, relative and absolute; a link that is named is entered."""
+    """In paths below, beside and above `cwd`, relative and absolute; a link that is named is entered."""
     below = ["sub/b", "sub/deep/c"]
     assert sorted(sync.files(cwd=tree, paths="sub")) == below
     assert sorted(sync.files(cwd=tree, paths=str(tree / "sub"))) == [str(tree / one) for one in below]
@@ -83,7 +83,7 @@ def test_links_in_searched_paths_lead_nowhere_up_either(tree: Path) -> None:
 
 
 def test_loop_is_no_error_unless_it_is_named(tree: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Issue 38, 27: a loop is logged like a broken link; a link to itself that the caller names is missing."""
+    """A loop is logged like a broken link; a link to itself that the caller names is missing."""
     list(sync.search("needle", cwd=tree))
     assert {record.levelname for record in caplog.records} <= {"INFO", "DEBUG"}
     (error,) = sync.grep("needle", cwd=tree, paths=["a", "self"]).errors
@@ -91,7 +91,7 @@ def test_loop_is_no_error_unless_it_is_named(tree: Path, caplog: pytest.LogCaptu
 
 
 def test_why_says_that_a_link_up_is_not_entered(tree: Path) -> None:
-    """Issue 38, 27: `why()` and the coverage agree with the search."""
+    """`why()` and the coverage agree with the search."""
     coverage = sync.coverage(cwd=tree)
     assert coverage.searched == 4
     reason = str(sync.why("loop/beside", cwd=tree))
@@ -109,7 +109,7 @@ def test_links_are_looked_for_among_few_names(tree: Path, monkeypatch: pytest.Mo
 
 
 def test_link_up_leads_above_the_searched_directory_or_the_working_directory(plant: Plant) -> None:
-    """Issue 38, 27: a link to a directory that holds only one of the two is not entered either."""
+    """A link to a directory that holds only one of the two is not entered either."""
     folder = plant(dict.fromkeys(("p/cwd/sub/one", "p/cwd/sub/deep/two", "q/three", "p/beside"), "needle\n"))
     (folder / "p/cwd/sub/deep/near").symlink_to("..")
     (folder / "q/across").symlink_to("../p")

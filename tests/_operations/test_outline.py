@@ -58,7 +58,7 @@ def test_sections_come_in_the_order_of_lines_with_qualified_names(plant: Plant, 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_outline_has_the_sections_that_enclose_the_lines(name: str) -> None:
-    """Issue 39, 4: the samples are of 27 languages and formats."""
+    """The samples are of 27 languages and formats."""
     lines = (SAMPLES / name).read_text().split("\n")
     made = PatternOutline(name, lines)
     enclosing = {made.enclosing(number) for number in range(1, len(lines) + 1)} - {None}
@@ -136,7 +136,7 @@ COMPARED = [name for name in NAMES if Path(name).suffix not in ("", ".html", ".i
 @pytest.mark.extra
 @pytest.mark.parametrize("name", [name for name in COMPARED if name != "broken.c"])
 def test_outline_has_the_names_and_lines_of_tree_sitter(name: str) -> None:
-    """Issue 39, 4: samples of twenty-one languages; patterns and trees differ in `DIFFERENCES` alone."""
+    """Samples of twenty-one languages; patterns and trees differ in `DIFFERENCES` alone."""
     pytest.importorskip("tree_sitter")
     pytest.importorskip("semble_grammars")
     wanted = tree_names(name, (SAMPLES / name).read_text())

@@ -205,7 +205,7 @@ class TestOverlay:
     def test_missing_path_is_an_error_beside_one_that_only_the_overlay_has(self, here: Path) -> None:
         with ripwrap.overlay({"new.py": "needle\n"}):
             assert [error.path for error in sync.grep("needle", paths=["new.py", "gone"]).errors] == ["gone"]
-            with pytest.raises(FileNotFoundError, match="'gone'"):  # issue 38, 26
+            with pytest.raises(FileNotFoundError, match="'gone'"):
                 paths(paths=["gone", "new.py"])
             assert paths(paths=["new.py"]) == ["new.py"]
             with pytest.raises(FileNotFoundError, match="none of the 2 paths exists"):

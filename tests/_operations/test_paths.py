@@ -58,7 +58,7 @@ class TestMissingPaths:
     def test_operation_raises_if_every_path_is_missing(
         self, rg: RgBinary, plant: Plant, operation: str, backend: str
     ) -> None:
-        """Issue 19, line 4: a search of nothing but missing paths is an error, and not an answer without matches."""
+        """A search of nothing but missing paths is an error, and not an answer without matches."""
         folder = plant({"a": "needle\n"})
         with pytest.raises(FileNotFoundError, match="no such file or directory; check paths or cwd") as caught:
             run(backend, operation, cwd=folder, rg=rg, paths="gone")
@@ -71,7 +71,7 @@ class TestMissingPaths:
     def test_operation_answers_if_one_path_exists_and_its_answer_has_errors(
         self, rg: RgBinary, plant: Plant, operation: str, backend: str
     ) -> None:
-        """Issue 19, line 4, and issue 38, 26: if only some paths are missing, the answer has the others."""
+        """If only some paths are missing, the answer has the others."""
         folder = plant({"a": "needle\n", "b": "no\n"})
         if operation in ("grep", "search_messages"):
             assert run(backend, operation, cwd=folder, rg=rg, paths=["gone", "a", "b"])
@@ -82,14 +82,14 @@ class TestMissingPaths:
 
 @pytest.mark.posix
 def test_named_broken_link_is_a_missing_path(rg: RgBinary, folder: Path) -> None:
-    """Issue 19, line 4: rg follows a link that is named, so a broken link is as good as no path."""
+    """rg follows a link that is named, so a broken link is as good as no path."""
     (folder / "broken").symlink_to("nowhere")
     with pytest.raises(FileNotFoundError, match="'broken'"):
         run("sync", "search", cwd=folder, rg=rg, paths=["broken"], follow=False)
 
 
 def test_missing_paths_do_not_hide_what_is_wrong_with_the_search(rg: RgBinary, folder: Path) -> None:
-    """Issue 19, line 4: rg's own error comes first, unless the path was checked before rg starts (issue 38, 26)."""
+    """rg's own error comes first, unless the path was checked before rg starts."""
     with pytest.raises(ripwrap.PatternError):
         sync.grep("(", cwd=folder, rg=rg, paths="gone")
     with pytest.raises(ripwrap.GlobError):
@@ -99,14 +99,14 @@ def test_missing_paths_do_not_hide_what_is_wrong_with_the_search(rg: RgBinary, f
 
 
 def test_missing_paths_raise_even_if_no_match_is_wanted(rg: RgBinary, folder: Path) -> None:
-    """Issue 19, line 4: with `max_count=0` rg itself looks at no path."""
+    """With `max_count=0` rg itself looks at no path."""
     with pytest.raises(FileNotFoundError):
         list(sync.search("x", cwd=folder, rg=rg, paths="gone", max_count=0))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="directories have no such permission")
 def test_path_that_may_not_be_seen_is_not_missing(unprivileged: Path, plant: Plant) -> None:
-    """Issue 19, line 4: a path below a closed directory may exist, so it is data as before."""
+    """A path below a closed directory may exist, so it is data as before."""
     folder = plant({"closed/a": "needle\n"})
     (folder / "closed").chmod(0)
     try:
@@ -131,13 +131,13 @@ class TestBrokenLinks:
     def test_operation_logs_no_warning(
         self, rg: RgBinary, linked: Path, operation: str, backend: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Issue 19, line 6: links are followed by default, so a broken link would give a warning for each call."""
+        """Links are followed by default, so a broken link would give a warning for each call."""
         with caplog.at_level(logging.INFO, "ripwrap"):
             run(backend, operation, cwd=linked, rg=rg, glob=["*"])
         assert [record.getMessage() for record in caplog.records if record.levelno > logging.INFO] == []
 
     def test_answer_lists_the_links_and_its_message_does_not(self, rg: RgBinary, linked: Path, backend: str) -> None:
-        """Issue 19, line 6: the links are data of the answer."""
+        """The links are data of the answer."""
         result: ripwrap.GrepResult = run(backend, "grep", cwd=linked, rg=rg)
         *_, summary = run(backend, "search_messages", cwd=linked, rg=rg)
         assert set(summary.errors) == set(result.errors)
@@ -148,7 +148,7 @@ class TestBrokenLinks:
         assert result.message == "2 matches in 2 files."
 
     def test_link_that_is_named_is_a_missing_path(self, rg: RgBinary, linked: Path, backend: str) -> None:
-        """Issue 19, line 6: the caller expects something behind it."""
+        """The caller expects something behind it."""
         *_, summary = run(backend, "search_messages", cwd=linked, rg=rg, paths=["a", "./d/broken"])
         ((error),) = summary.errors
         assert (error.path, error.kind, error.harmless) == ("d/broken", "missing", False)
@@ -159,7 +159,7 @@ class TestBrokenLinks:
 @pytest.mark.slow
 @pytest.mark.usefixtures("fork_server")
 def test_warnings_are_visible_without_logging_and_can_be_switched_off(unprivileged: Path, plant: Plant) -> None:
-    """Issue 38, 26: no `NullHandler` swallows the warnings, so Python prints them on stderr; broken links are none."""
+    """No `NullHandler` swallows the warnings, so Python prints them on stderr; broken links are none."""
     folder = plant({"a": "needle\n"})
     (folder / "closed").mkdir(mode=0)
     (folder / "broken").symlink_to("nowhere")
@@ -177,7 +177,7 @@ def test_warnings_are_visible_without_logging_and_can_be_switched_off(unprivileg
 
 @pytest.mark.fact(22)
 def test_sort_by_path_keeps_the_order_of_paths(rg: RgBinary, plant: Plant) -> None:
-    """Issue 19, line 23: rg sorts below each path; from rg 14 on `--sortr=path` sorts the files of all paths."""
+    """rg sorts below each path; from rg 14 on `--sortr=path` sorts the files of all paths."""
     folder = plant({"a/1": "", "a/2": "", "b/1": "", "c": ""})
     paths = ["b", "c", "a"]
     assert list(sync.files(cwd=folder, rg=rg, paths=paths, sort="path")) == list(
@@ -224,7 +224,7 @@ def paths_in(answer: Any) -> list[str]:
 @pytest.mark.skipif(os.name == "nt", reason="Windows has shorter paths")
 @pytest.mark.parametrize("backend", ["asyncio", "trio", "sync"])
 class TestPathsOfSeveralCommandLines:
-    """Issue 19, line 23: the paths of a call may need several rg, which are as one."""
+    """The paths of a call may need several rg, which are as one."""
 
     def test_stream_has_the_items_of_all_runs_in_order(self, newest: RgBinary, many: Path, backend: str) -> None:
         paths = [long(name) for name in names_of(40)]
@@ -312,7 +312,7 @@ class TestPathsOfSeveralCommandLines:
 
 
 def test_paths_may_be_any_iterable(rg: RgBinary, plant: Plant) -> None:
-    """Issue 19, line 23: a generator is consumed once, at the call."""
+    """A generator is consumed once, at the call."""
     folder = plant({"a": "needle\n", "b": "needle\n", "c": "needle\n"})
     for paths in ({"a": 1, "b": 2}, {"a", "b"}, iter(("a", "b")), (Path(name) for name in "ab")):
         assert sorted(sync.files(cwd=folder, rg=rg, paths=paths)) == ["a", "b"]

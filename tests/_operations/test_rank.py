@@ -142,7 +142,7 @@ def test_rank_applies_ignore_rules_globs_and_types(plant: Plant, rg: RgBinary) -
 @pytest.mark.slow
 @pytest.mark.posix
 def test_hidden_files_and_links_are_ranked_only_if_asked_for(plant: Plant, rg: RgBinary, tmp_path: Path) -> None:
-    """Issue 19, line 1: `.env` was the first result, and a linked package came twice."""
+    """`.env` was the first result, and a linked package came twice."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "key.py").write_text("cookie = 1\n")
@@ -395,7 +395,7 @@ def test_candidate_pool_keeps_definitions_beyond_the_bm25_limit() -> None:
 
 
 def test_further_chunks_of_a_file_come_behind_all_files(plant: Plant, rg: RgBinary) -> None:
-    """Issue 20, item 1: one score per file, its best chunk shown."""
+    """One score per file, its best chunk shown."""
     folder = plant({"long.py": "cookie = cookie(cookie)\n" * 200, "a.py": "# A cookie.\n", "tests/b.py": "cookie\n"})
     found = paths(sync.rank("cookie", cwd=folder, rg=rg.path, limit=None))
     assert sorted(found[:3]) == ["a.py", "long.py", "tests/b.py"] and found[2] == "tests/b.py"

@@ -334,7 +334,7 @@ def test_command_prints_places(plant: Plant) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("package", ["requests", "jinja2", "click"])
 def test_references_agree_with_jedi(package: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Issue 39, 5: precision and recall are printed; the bounds are below the figures that were measured."""
+    """Precision and recall are printed; the bounds are below the figures that were measured."""
     for needed in ("jedi", package):
         if find_spec(needed) is None:
             pytest.skip(f"{needed} is not installed, which the comparison needs")

@@ -196,7 +196,7 @@ class TestBadInput:
         ],
     )
     def test_each_missing_path_is_named(self, folder: Path, commit: Callable[..., str], call: Any) -> None:
-        """Issue 38, 26: only if all were missing there was an error; rg does not start."""
+        """Only if all were missing there was an error; rg does not start."""
         commit(TREE)
         rev = {} if "history" in repr(call) else {"rev": "main"}
         with pytest.raises(FileNotFoundError, match=r"no such path in (main|HEAD); check paths: 'nope, sub/nope'"):
@@ -204,7 +204,7 @@ class TestBadInput:
         assert list(call(cwd=folder, paths=["a.py", "sub", "sub/b.py"], **rev))
 
     def test_answer_with_errors_keeps_missing_paths(self, folder: Path, commit: Callable[..., str]) -> None:
-        """Issue 38, 26: also a link that is named, which a revision does not follow."""
+        """Also a link that is named, which a revision does not follow."""
         (folder / "link").symlink_to("a.py")
         commit(TREE)
         page = sync.grep("needle", cwd=folder, rev="main", paths=["nope", "a.py", "link"])
@@ -214,7 +214,7 @@ class TestBadInput:
         assert [error.path for error in summary.errors] == ["nope"]  # type: ignore[union-attr]
 
     def test_directory_that_the_revision_lacks_is_an_error(self, folder: Path, commit: Callable[..., str]) -> None:
-        """Issue 38, 11: it was an answer without results; also a directory that git ignores, and a tree as revision."""
+        """It was an answer without results; also a directory that git ignores, and a tree as revision."""
         commit(TREE)
         commit({"new/a.py": "needle\n", "file": "needle\n"})
         (folder / "untracked").mkdir()
@@ -261,7 +261,7 @@ def test_environment_of_a_hook_does_not_choose_the_repository(
 def test_variables_of_a_hook_break_no_search_of_another_repository(
     folder: Path, commit: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Issue 38, 12: git sets these variables for hooks, also for those that search another repository."""
+    """Git sets these variables for hooks, also for those that search another repository."""
     commit(TREE)
     monkeypatch.setenv(name, str(tmp_path / "other"))
     monkeypatch.setenv("GIT_PREFIX", "sub/")
@@ -271,7 +271,7 @@ def test_variables_of_a_hook_break_no_search_of_another_repository(
 
 
 def test_contents_are_those_that_git_stores(folder: Path, commit: Callable[..., str]) -> None:
-    """Issue 38, 12: a checkout converts ends of lines, `$Id$` and contents with filters (gitattributes(5))."""
+    """A checkout converts ends of lines, `$Id$` and contents with filters (gitattributes(5))."""
     git(folder, "config", "filter.shout.smudge", "tr a-z A-Z")
     git(folder, "config", "filter.shout.clean", "tr A-Z a-z")
     attributes = "crlf.txt text eol=crlf\nident.txt ident\nfiltered.txt filter=shout\n"

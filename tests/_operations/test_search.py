@@ -415,7 +415,7 @@ class TestErrors:
     def test_line_that_is_too_long_is_dropped_and_reported(
         self, newest: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Issue 19, line 5: the report names the file, also one whose name is not UTF-8."""
+        """The report names the file, also one whose name is not UTF-8."""
         long = "needle" + "x" * MAX_RECORD + "\nneedle\n"
         folder = plant({"big": long, b'q"\xff': long})
         assert found("needle", folder, rg=newest) == [("big", 2, "needle\n"), ('q"\udcff', 2, "needle\n")]
@@ -502,7 +502,7 @@ def test_every_message_is_a_member_of_the_union(plant: Plant) -> None:
 
 @pytest.mark.parametrize("option", ["context", "before_context", "after_context", "passthru"])
 def test_context_is_an_error_where_only_matches_are_yielded(option: str, folder: Path) -> None:
-    """Issue 38, 30: `search(context=2)` yielded no context, without a word."""
+    """`search(context=2)` yielded no context, without a word."""
     options: Any = {option: True if option == "passthru" else 2}
     calls: list[Callable[..., Any]] = [
         sync.search,

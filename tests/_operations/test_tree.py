@@ -49,7 +49,7 @@ def test_directories_of_a_level_share_the_budget_equally() -> None:
 
 
 def test_directories_of_a_level_are_taken_row_by_row() -> None:
-    """Issue 19, line 22: the first of each parent, then the second; opencode takes them parent by parent."""
+    """The first of each parent, then the second; opencode takes them parent by parent."""
     paths = [*names("a/p/", 2), "a/q/0", *names("b/r/", 2), "b/s/0"]
     assert drawn(paths, 6 + 2) == (
         "a/\n    p/\n        0\n        [1 truncated]\n    q/\n        [1 truncated]\n"

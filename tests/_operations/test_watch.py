@@ -219,7 +219,7 @@ async def test_path_may_be_missing_for_a_while(plant: Plant) -> None:
 
 @pytest.mark.anyio
 async def test_one_path_may_be_missing_for_a_while(plant: Plant) -> None:
-    """Issue 38, 26: in the first search it is an error; later, the matches of the other paths stay."""
+    """In the first search it is an error; later, the matches of the other paths stay."""
     folder = plant({"a.txt": "needle\n", "b.txt": "needle\n"})
     async with watching(folder, paths=["a.txt", "nope"]) as changes:
         with pytest.raises(FileNotFoundError, match="'nope'"):
@@ -233,7 +233,7 @@ async def test_one_path_may_be_missing_for_a_while(plant: Plant) -> None:
 
 @pytest.mark.anyio
 async def test_ignore_file_must_not_go_missing(plant: Plant) -> None:
-    """Issue 38, 42: without it, the search would find more."""
+    """Without it, the search would find more."""
     folder = plant({"a.txt": "needle\n", "rules": "b.txt\n", "b.txt": "needle\n"})
     async with watching(folder, ignore_file="rules") as changes:
         assert (await following(changes)).total == 1

@@ -399,7 +399,7 @@ def test_tests_and_examples_have_full_weight_if_the_query_asks_for_them(query: s
     ],
 )
 def test_each_kind_of_file_that_the_query_does_not_ask_for_lowers_the_score(path: str, kinds: tuple[str, ...]) -> None:
-    """Issue 20, item 1: penalties are added, one for each kind."""
+    """Penalties are added, one for each kind."""
     penalty, named = path_penalty(path, QUERY)
     assert named == kinds
     assert penalty < 0 if kinds else penalty == 0
@@ -425,7 +425,7 @@ def test_text_and_data_files_have_full_weight_if_the_query_asks_for_them(query: 
     ],
 )
 def test_query_words_in_file_name_folder_and_path_are_distinguished(path: str, words: PathWords) -> None:
-    """Issue 20, item 1: also whether the file name consists only of words of the query."""
+    """Also whether the file name consists only of words of the query."""
     assert match_path(path, ("parse", "media", "type")) == words
     assert match_path(path.replace("/", "\\"), ("parse", "media", "type")) == words
 
@@ -516,7 +516,7 @@ def test_defining_chunk_scores_higher_if_its_file_has_the_name() -> None:
 
 
 def test_definition_counts_most_if_the_query_is_only_a_name() -> None:
-    """Issue 20, item 1: an identifier or a question about a definition asks for a name; a plain word may be a topic."""
+    """An identifier or a question about a definition asks for a name; a plain word may be a topic."""
     for query in ("Cookie", "where is cookie defined?", "definition of cookie"):
         name = parse_query(query).symbols[0]
         assert value(query, chunk("x.py", f"class {name}:\n", bm25=0.5)) == pytest.approx(
@@ -526,7 +526,7 @@ def test_definition_counts_most_if_the_query_is_only_a_name() -> None:
 
 
 def test_words_in_names_raise_the_score_of_a_file() -> None:
-    """Issue 20, item 1: the gain depends on their position, and on their share of the query's words."""
+    """The gain depends on their position, and on their share of the query's words."""
     plain, folder, second, first, exact = (
         value("cookie storage", chunk(path, bm25=0.5))
         for path in ("x", "cookie/x", "storage_box", "cookie_box", "cookie_storage")
@@ -566,14 +566,13 @@ def test_rare_word_in_a_file_name_counts_more_than_a_common_one() -> None:
     ],
 )
 def test_neighbouring_words_near_each_other_raise_the_score(text: str, near: float) -> None:
-    """Issue 20, item 1: c / (c + 1) for c times within 24 characters; the reversed order counts half."""
+    """C / (c + 1) for c times within 24 characters; the reversed order counts half."""
     entry = only("cookie storage", chunk("x.py", text, bm25=0.5))
     assert parts(entry) == pytest.approx(0.5 + NEAR_WORDS * near)
     assert ('has "cookie" near "storage"' in entry.reasons) == (near > 0)
 
 
 def test_equal_chunks_are_one_entry_with_their_number() -> None:
-    """Issue 38, 21."""
     same = [ChunkCandidate(f"{number}.py", 1, 1, TextContent("x"), number / 9) for number in range(3)]
     copied = ChunkCandidate("9.py", 4, 4, TextContent("x"), 0.1, copies=5)
     ranked = rank_candidates(QUERY, [*same, copied, chunk("other.py", "x", 0.01)])
@@ -585,7 +584,7 @@ def test_equal_chunks_are_one_entry_with_their_number() -> None:
 
 
 def test_reasons_say_that_the_query_has_the_name_of_the_file() -> None:
-    """Issue 38, 18: a file that the query names is what it asks for, also if its kind is a test."""
+    """A file that the query names is what it asks for, also if its kind is a test."""
     pool = [chunk("examples/shop_cart.py"), chunk("examples/other.py")]
     named, other = rank_candidates(parse_query("where is shop_cart.py"), pool)
     assert named.reasons[0] == "the query has the name of its file"
@@ -595,7 +594,7 @@ def test_reasons_say_that_the_query_has_the_name_of_the_file() -> None:
 
 
 def test_rows_of_one_text_do_not_hide_other_texts_with_equal_scores() -> None:
-    """Issue 38, 21: the search is repeated until the places of rows with equal scores can decide between them."""
+    """The search is repeated until the places of rows with equal scores can decide between them."""
     copies, others = range(POOL_SIZE + 50), range(1_000, 1_900)
     rows = [*((row, 2.0) for row in copies), *((row, 1.0) for row in others), (5_000, 0.5)]
     asked: list[int] = []
@@ -624,7 +623,7 @@ def test_scripts_without_spaces_have_words_near_each_other() -> None:
 
 
 def test_file_with_three_good_chunks_ranks_higher() -> None:
-    """Issue 20, item 1: the best chunk, half of the second and a quarter of the third; and their number a little."""
+    """The best chunk, half of the second and a quarter of the third; and their number a little."""
     many = [chunk("many", bm25=0.9, line=line) for line in (1, 2, 3, 4)]
     assert order("cookie", chunk("one", bm25=1.0), *many)[0] == "many"
     best, second, *_ = rank_candidates(QUERY, [chunk("one", bm25=1.0), *many])
@@ -648,7 +647,7 @@ def test_shown_chunk_defines_the_symbol_or_has_the_words_together() -> None:
 
 
 def test_cosine_scores_range_from_the_fiftieth_file_to_the_best() -> None:
-    """Issue 20, item 1: the cosine is added to the score; there is no separate ranking by vectors."""
+    """The cosine is added to the score; there is no separate ranking by vectors."""
     pool = [ChunkCandidate(f"{number:02}", 1, 1, OwnText(""), 0.0, 1 - number / 100) for number in range(60)]
     ranked = rank_candidates(QUERY, pool[::-1], vector_weight=0.34)
     assert [entry.candidate for entry in ranked[:50]] == pool[:50]
@@ -668,7 +667,7 @@ def test_weight_of_vectors_decides_between_words_and_vectors(weight: float, firs
 
 
 def test_bm25_near_zero_is_not_given_as_a_reason() -> None:
-    """Issue 19, line 14: the reason `BM25 0.0` explains nothing."""
+    """The reason `BM25 0.0` explains nothing."""
     assert [only("cookie", chunk("y.py", bm25=bm25)).reasons for bm25 in (0.0, 1e-6, 0.04)] == [[], [], []]
     assert only("cookie", chunk("y.py", bm25=0.06)).reasons == ["BM25 0.1"]
 
@@ -681,7 +680,7 @@ def test_test_code_ranks_lower_and_has_a_reason() -> None:
 
 
 def test_second_chunks_rank_below_the_best_chunk_of_every_file() -> None:
-    """Issue 20, item 1: third chunks rank below second ones; among equal ones, the order is that of their files."""
+    """Third chunks rank below second ones; among equal ones, the order is that of their files."""
     pool = [chunk("a", bm25=4.0 - line / 10, line=line) for line in (1, 2, 3)]
     pool += [chunk("b", bm25=0.1, line=line) for line in (1, 2)] + [chunk("tests/c.py", bm25=0.0)]
     ranked = rank_candidates(QUERY, pool)
@@ -743,14 +742,14 @@ class Other:
     ],
 )
 def test_symbol_of_a_chunk_is_its_most_relevant_method(query: str, symbol: str | None, name: str | None) -> None:
-    """Issue 19, line 14: the chunk of a method had the symbol of its class, or none."""
+    """The chunk of a method had the symbol of its class, or none."""
     source = SourceText("session.py", SESSION, exact=True)
     entry = RankedCandidate(ChunkCandidate("session.py", 1, 11, TextContent(SESSION), 1.0), 1.0)
     assert to_ranked_chunk(parse_query(query), entry, source, symbol).symbol == name
 
 
 def test_chunk_above_a_definition_does_not_get_its_name() -> None:
-    """Issue 19, retrieval audit: lines 1 to 3 of `import os`, above `class Big`, had the symbol `Big`."""
+    """Lines 1 to 3 of `import os`, above `class Big`, had the symbol `Big`."""
     source = SourceText("big.py", "import os\n\n\nclass Big:\n    size = 1\n", exact=True)
     entry = RankedCandidate(ChunkCandidate("big.py", 1, 3, TextContent("import os\n\n\n"), 1.0), 1.0)
     assert to_ranked_chunk(parse_query("Big"), entry, source).symbol is None
@@ -781,7 +780,7 @@ def test_file_named_by_the_query_precedes_equal_ones() -> None:
 
 
 def test_word_that_only_a_path_has_chooses_among_files_of_one_name() -> None:
-    """Issue 38, 18: `rank("where is index.js of cart")` read the first 40 of many files with this name."""
+    """`rank("where is index.js of cart")` read the first 40 of many files with this name."""
     query = parse_query("where is index.js of cart")
     counts = {f"a{number:02}/index.js": {NAME_TERM: 1} for number in range(50)} | {"cart/index.js": {NAME_TERM: 1}}
     sizes = {path: number for number, path in enumerate(counts)}
@@ -790,7 +789,7 @@ def test_word_that_only_a_path_has_chooses_among_files_of_one_name() -> None:
 
 
 def test_number_of_copies_among_the_chosen_files_is_limited() -> None:
-    """Issue 38, 21: copies count as one file, and at most three times the limit are read."""
+    """Copies count as one file, and at most three times the limit are read."""
     root = rough_stem("cookie")
     copies = {f"a{number:03}.py": {root: 99} for number in range(4 * MAX_FILES_READ)}
     others = {f"b{number:03}.py": {root: 98 - number} for number in range(MAX_FILES_READ)}

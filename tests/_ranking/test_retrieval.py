@@ -59,7 +59,6 @@ def test_recall_considers_only_the_first_2000_tokens() -> None:
 
 
 def test_recall_of_lines_considers_only_the_first_2000_tokens() -> None:
-    """Issue 20, item 6."""
     with_lines = Query("q", ("a", "b"), "", {"a": (3, 6)})
     shown = [Result("a", "x", range(5, 9)), Result("b", "x", range(3, 4)), Result("a", "x" * 8_000, range(1, 9))]
     assert score(shown, with_lines, NO_TIME).lines == 0.5
@@ -146,7 +145,7 @@ def test_benchmark_reports_missing_packages_and_files(
 
 
 def test_docstring_queries_search_modules_without_docstrings(tmp_path: Path) -> None:
-    """Issue 20, item 1: ranking is not tuned to one set of queries only."""
+    """Ranking is not tuned to one set of queries only."""
     library, copy = tmp_path / "library", tmp_path / "copy"
     modules = {
         "jar.py": '"""Keep all cookies\nof the shop.  Not biscuits.\n\nMore."""\n\nx = 1\n',
@@ -178,7 +177,6 @@ def test_docstring_queries_search_modules_without_docstrings(tmp_path: Path) -> 
 @pytest.mark.posix
 @pytest.mark.extra  # needs watchfiles
 def test_benchmark_of_a_large_tree_reports_figures_and_budgets(plant: Callable[..., Path]) -> None:
-    """Issue 20, item 6."""
     pytest.importorskip("watchfiles")
     root = plant({f"{number}.py": f"def name{number}():\n    return 'cookie'\n" for number in range(20)})
     figures = measure(root, queries=["name7", "cookie"], patterns=["name7", "name[78]"])

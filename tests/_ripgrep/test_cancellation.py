@@ -187,7 +187,7 @@ def test_asyncio_task_cancelled_repeatedly_at_any_await_leaves_nothing(
 async def test_first_use_cancelled_at_any_await_leaves_no_process(
     corpus: Path, tmp_path: Path, children: Children
 ) -> None:
-    """Issue 19, line 10: cancel while a worker thread reads rg's version; that thread ends by itself."""
+    """Cancel while a worker thread reads rg's version; that thread ends by itself."""
     found = await ripwrap.binary.resolve()
 
     async def attempt(at: int) -> bool:

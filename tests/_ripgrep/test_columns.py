@@ -163,7 +163,7 @@ def written_records(draw: st.DrawFn) -> bytes:
 @settings(max_examples=times(100, 2000))
 @given(st.lists(written_records(), max_size=12), st.lists(st.integers(1, 20_000), min_size=1, max_size=4))
 def test_columns_equal_rows_for_any_texts(records: list[bytes], sizes: list[int]) -> None:
-    """Issue 42: the columns of generated output are the fields of its matches, however the output is cut."""
+    """The columns of generated output are the fields of its matches, however the output is cut."""
     stream = b"".join(records)
     assert decoded(cut(stream, sizes)) == expected([stream])
 

@@ -95,7 +95,7 @@ def test_file_options_are_a_subset_of_search_options() -> None:
 
 
 def test_folders_of_git_and_rg_are_excluded_after_the_callers_globs() -> None:
-    """Issue 19, line 9: `.ripgrep/` is excluded together with `.git`."""
+    """`.ripgrep/` is excluded together with `.git`."""
     flags = search_flags(glob=["*", "!x"], iglob="*")
     assert [flag for flag in flags if "glob" in flag] == [
         "--glob=*",
@@ -216,7 +216,7 @@ def test_unknown_option_error_suggests_the_right_one(name: str, meant: str) -> N
 
 
 def test_opposite_option_is_not_suggested() -> None:
-    """Issue 19: for `--files-without-match`, the command line suggested `--files-with-matches`."""
+    """For `--files-without-match`, the command line suggested `--files-with-matches`."""
     assert suggest("files_without_match", ["files_with_matches", "files_without_matches"]) == "files_without_matches"
     assert suggest("files_without_match", ["files_with_matches"]) == ""
 
@@ -232,7 +232,7 @@ def test_unknown_option_error_of_files_suggests_only_its_own_arguments() -> None
 
 @given(st.lists(st.text("ab", min_size=1, max_size=9), min_size=1), st.integers(0, 60))
 def test_batches_have_every_path_once_in_order_and_fit_on_a_command_line(paths: list[str], spare: int) -> None:
-    """Issue 19, line 23: the paths of one call need as few command lines as possible."""
+    """The paths of one call need as few command lines as possible."""
     command = files_query(".", paths, {"hidden": False})
     fixed = render(files_query(".", (), {"hidden": False}))[:-1]
     batches = list(command.batches(spare, len))
@@ -260,7 +260,7 @@ def test_command_knows_whether_rg_sorts_all_files_together(options: Any, sorts: 
 
 
 def test_threads_above_1024_are_refused() -> None:
-    """Issue 19, line 5: rg takes all memory for 99,999,999 threads (22 GB)."""
+    """rg takes all memory for 99,999,999 threads (22 GB)."""
     assert "--threads=1024" in render(files_query(".", (), {"threads": 1024}))
     for threads in (1025, 99_999_999):
         with pytest.raises(ValidationError, match=f"threads must be .*1024.*, got {threads}") as caught:
@@ -287,7 +287,7 @@ def test_threads_above_1024_are_refused() -> None:
     ],
 )
 def test_invalid_option_error_is_one_sentence(options: Any, says: str) -> None:
-    """Issue 19: pydantic reported an error for each member of a union."""
+    """Pydantic reported an error for each member of a union."""
     with pytest.raises(ValidationError) as caught:
         search_query("x", ".", (), options)
     assert [error["msg"] for error in caught.value.errors()] == [says]

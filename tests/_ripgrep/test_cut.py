@@ -39,7 +39,7 @@ def rows(matches: list[Match]) -> list[tuple[str | None, int | None, str, list[s
 @pytest.mark.rg_matrix
 @pytest.mark.fact(61)
 def test_searches_over_lines_with_max_count_end(rg: RgBinary, crossing: Path) -> None:
-    """Issue 38, 35: no way to search hangs, or says that the time was too short."""
+    """No way to search hangs, or says that the time was too short."""
     options: dict[str, Any] = {"cwd": crossing, "multiline": True, "max_count": 1, "rg": rg}
     assert rows(list(sync.search(CALL, **options))) == ROWS
     kinds = [message.type for message in sync.search_messages(CALL, **options)]
@@ -56,7 +56,7 @@ def test_searches_over_lines_with_max_count_end(rg: RgBinary, crossing: Path) ->
 
 @pytest.mark.anyio
 async def test_async_searches_over_lines_with_max_count_end(crossing: Path, anyio_backend: str) -> None:
-    """Issue 38, 35: on both event loops."""
+    """On both event loops."""
     options: dict[str, Any] = {"cwd": crossing, "multiline": True, "max_count": 1}
     assert rows([one async for one in ripwrap.search(CALL, **options)]) == ROWS
     assert (await ripwrap.grep(CALL, timeout=5, **options)).stop_reason == "end"
@@ -65,7 +65,7 @@ async def test_async_searches_over_lines_with_max_count_end(crossing: Path, anyi
 
 
 def test_command_line_over_lines_with_max_count_ends(crossing: Path) -> None:
-    """Issue 38, 35: the program prints the match."""
+    """The program prints the match."""
     assert "g(" in cli.output("search", "--multiline", "--max-count=1", CALL, cwd=crossing)
 
 
@@ -73,7 +73,7 @@ def test_command_line_over_lines_with_max_count_ends(crossing: Path) -> None:
 @pytest.mark.fact(61)
 @pytest.mark.parametrize("timeout", [0.3, 20])
 def test_rg_that_panics_is_an_error(rg: RgBinary, plant: Plant, timeout: float) -> None:
-    r"""Issue 38, 35: a neighbour: rg panics without `max_count`, because `\b` matches where the last match ended."""
+    r"""A neighbour: rg panics without `max_count`, because `\b` matches where the last match ended."""
     folder = plant({"a.txt": "xb\nc\n", "b.txt": "zz\n", "c.txt": "zz\n"})
     pattern = r"x|\bb|b\nc"
     with pytest.raises(SearchError, match=r"panicked(?s:.*)leave multiline out") as caught:
@@ -85,7 +85,7 @@ def test_rg_that_panics_is_an_error(rg: RgBinary, plant: Plant, timeout: float) 
 
 @pytest.mark.anyio
 async def test_rg_that_panics_is_an_error_of_async_calls(plant: Plant, anyio_backend: str) -> None:
-    """Issue 38, 35: the time limit of the call is no false reason, and a stream without a limit ends."""
+    """The time limit of the call is no false reason, and a stream without a limit ends."""
     folder = plant({"a.txt": "xb\nc\n", "b.txt": "zz\n", "c.txt": "zz\n"})
     with pytest.raises(SearchError, match="panicked"):
         await ripwrap.grep(r"x|\bb|b\nc", cwd=folder, multiline=True, timeout=0.3)
@@ -109,7 +109,7 @@ def raw(newest: RgBinary, folder: Path, pattern: str, limit: int, after: int) ->
 
 @pytest.mark.slow
 def test_max_count_means_what_rg_means(newest: RgBinary, plant: Plant) -> None:
-    """Issue 38, 35: against rg itself, for generated texts with which it does not panic."""
+    """Against rg itself, for generated texts with which it does not panic."""
     if newest.version < (15,):
         pytest.skip("older rgs count records of several lines, not matches")
     draw = random.Random(35)
@@ -140,7 +140,7 @@ def facts(messages: list[Message], after: int) -> Iterator[object]:
 
 
 def test_cut_is_the_same_for_any_chunks(newest: RgBinary, plant: Plant) -> None:
-    """Issue 38, 35: lines that are not UTF-8, items that end with NUL, and context without end."""
+    """Lines that are not UTF-8, items that end with NUL, and context without end."""
     folder = plant({"t": b"f(1) \xff f(\n2) f(3)\nf(4)\xe9\nlast\n", "u": "no\n", "v": "f(\n)\nf(5)\nf(6)\n"})
     argv = [newest.path, "--no-config", "--json", "-U", "--sort=path", "-e", CALL, "."]
     output = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False).stdout
@@ -157,7 +157,7 @@ def test_cut_is_the_same_for_any_chunks(newest: RgBinary, plant: Plant) -> None:
 
 
 def test_lines_that_do_not_match_are_cut_to_max_count(rg: RgBinary, plant: Plant) -> None:
-    """Issue 38, 35: a neighbour: rg 15 stops after the first matches, and lists matching lines as if they were none."""
+    """A neighbour: rg 15 stops after the first matches, and lists matching lines as if they were none."""
     folder = plant({"t": "1\na\nb\n2\n3\na\nb\n4\n"})
     options: dict[str, Any] = {"cwd": folder, "multiline": True, "invert_match": True, "rg": rg}
     found = [one.text for one in sync.search(r"a\nb", max_count=2, **options)]
@@ -166,7 +166,7 @@ def test_lines_that_do_not_match_are_cut_to_max_count(rg: RgBinary, plant: Plant
 
 @pytest.mark.slow  # 21 MiB
 def test_record_that_is_too_long_is_reported(plant: Plant) -> None:
-    """Issue 38, 35: a record that no decoder takes is not held without end, and is named in an error."""
+    """A record that no decoder takes is not held without end, and is named in an error."""
     folder = plant({"big": "x " * 500 + "y" * (21 << 20) + "\nx \n", "small": "x \n"})
     *messages, summary = sync.search_messages(r"x\s", cwd=folder, multiline=True, max_count=1)
     assert [one.path for one in messages if one.type == "match"] == ["small"]
@@ -183,7 +183,7 @@ def test_record_that_is_too_long_is_reported(plant: Plant) -> None:
     ],
 )
 def test_pattern_spans_lines_where_rg_says_so(newest: RgBinary, plant: Plant, pattern: str, spans: bool) -> None:
-    """Issue 38, 35: rg is asked, too: over one line of four characters, it counts five empty matches, or one line."""
+    """rg is asked, too: over one line of four characters, it counts five empty matches, or one line."""
     if "&&" in pattern and newest.version < (14,):
         pytest.skip("rg 13 refuses the empty class")
     folder = plant({"t": "\x01\x01\x01\x01\n"})
@@ -194,7 +194,7 @@ def test_pattern_spans_lines_where_rg_says_so(newest: RgBinary, plant: Plant, pa
 
 
 def test_other_options_decide_whether_matches_span_lines() -> None:
-    """Issue 38, 35: literal texts, whole lines, other engines, and files with NUL as the end of a line."""
+    """Literal texts, whole lines, other engines, and files with NUL as the end of a line."""
 
     def spans(pattern: str, **options: Any) -> bool:
         given = cast("SearchOptions", {"multiline": True, **options})

@@ -350,7 +350,7 @@ def test_leading_dot_is_removed_from_paths_in_any_json_layout(record: bytes, pat
 
 
 def test_message_without_a_path_is_malformed() -> None:
-    """Issue 41, 3: rg always names the file, so `Match.path` is a `str`."""
+    """rg always names the file, so `Match.path` is a `str`."""
     for record in (b'{"type":"begin","data":{"path":null}}\n', b'{"type":"begin","data":{}}\n'):
         with pytest.raises(DecodeError, match="a malformed message"):
             decode([record])
@@ -381,7 +381,7 @@ def test_record_over_the_limit_is_dropped_and_counted(size: int) -> None:
 
 
 def test_record_over_the_limit_is_named_by_its_path() -> None:
-    """Issue 19, line 5: the head of a record says which file it is from, if it can be read."""
+    """The head of a record says which file it is from, if it can be read."""
     match = b'{"type":"match","data":{"path":{"text":"./a \\"\\u00e9"},"lines":{"text":"%b"}}}\n' % (b"x" * 300)
     match = native_json(match)
     assert decode([match, match], max_record=200)[1].dropped == {'a "é': 2}

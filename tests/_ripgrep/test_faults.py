@@ -370,7 +370,7 @@ def test_an_exception_of_the_consumer_ends_rg(stand_in: StandIn, folder: Path, a
 @pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.anyio
 async def test_cancelling_a_version_query_ends_the_program(folder: Path, tmp_path: Path, children: Children) -> None:
-    """Issue 19, line 10: cancel the first use, which reads rg's version in a worker thread."""
+    """Cancel the first use, which reads rg's version in a worker thread."""
     rg = fake_rg.write(tmp_path / "hangs", "mute()", says=None)
     async with anyio.create_task_group() as group:
         group.start_soon(lambda: ripwrap.grep("x", rg=rg, cwd=folder))
@@ -385,7 +385,7 @@ async def test_cancelling_a_version_query_ends_the_program(folder: Path, tmp_pat
 def test_cancelling_the_asyncio_task_of_a_version_query_ends_the_program(
     folder: Path, tmp_path: Path, children: Children, again: bool
 ) -> None:
-    """Issue 19, line 10: the task is cancelled again while it waits for the end of the program."""
+    """The task is cancelled again while it waits for the end of the program."""
     rg = fake_rg.write(tmp_path / "hangs", "mute()", says=None)
 
     async def main() -> None:
@@ -406,7 +406,7 @@ def test_cancelling_the_asyncio_task_of_a_version_query_ends_the_program(
 @pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.parametrize("api", APIS)
 def test_ctrl_c_ends_the_program_of_a_version_query(folder: Path, tmp_path: Path, children: Children, api: str) -> None:
-    """Issue 19, line 10: interrupt the first use, which reads rg's version."""
+    """Interrupt the first use, which reads rg's version."""
     rg = fake_rg.write(tmp_path / "hangs", "mute()", says=None)
 
     def interrupt() -> None:

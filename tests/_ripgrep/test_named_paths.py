@@ -65,7 +65,7 @@ def call(operation: str, backend: str = "sync", **options: Any) -> Any:
 @pytest.mark.parametrize("operation", STREAMS)
 class TestNamedPaths:
     def test_one_missing_path_is_an_error_before_rg_starts(self, plant: Plant, operation: str, backend: str) -> None:
-        """Issue 38, 26: `search(paths=["nope", "src"])` was the answer of `src`, without a word."""
+        """`search(paths=["nope", "src"])` was the answer of `src`, without a word."""
         with testing.fake({"src/a": "needle\n"}) as rg, pytest.MonkeyPatch.context() as patch:
             patch.delenv(FAKE_FILES)
             folder = plant({"src/a": "needle\n"})
@@ -74,7 +74,7 @@ class TestNamedPaths:
             assert (caught.value.filename, rg.calls) == ("nope", [])
 
     def test_every_missing_path_is_named(self, plant: Plant, operation: str, backend: str) -> None:
-        """Issue 38, 26: also a path below a file, and all of more than ten paths."""
+        """Also a path below a file, and all of more than ten paths."""
         folder = plant({"a": "needle\n"})
         with pytest.raises(FileNotFoundError, match=r"2 of the 3 paths do not exist \(nope, a[/\\]b\)") as caught:
             call(operation, backend, cwd=folder, paths=["nope", "a", Path("a/b")])
@@ -93,7 +93,7 @@ class TestNamedPaths:
 
     @pytest.mark.posix
     def test_named_link_must_lead_to_a_file(self, plant: Plant, operation: str, backend: str) -> None:
-        """Issue 38, 42: rg cannot read a link to itself, either."""
+        """rg cannot read a link to itself, either."""
         folder = plant({"a": "needle\n"})
         (folder / "broken").symlink_to("nowhere")
         (folder / "loop").symlink_to("loop")
@@ -105,7 +105,7 @@ class TestNamedPaths:
         assert call(operation, backend, cwd=folder, paths=["good"]) or operation == "files_without_match"
 
     def test_ignore_file_must_exist(self, plant: Plant, operation: str, backend: str) -> None:
-        """Issue 38, 42: without its ignore file, a search finds more than the caller wants."""
+        """Without its ignore file, a search finds more than the caller wants."""
         folder = plant({"a": "needle\n", "rules": "", "d/x": ""})
         if operation == "files_matching" and backend == "asyncio":
             pytest.skip("the same code as blocking")
@@ -180,7 +180,7 @@ for answer in (sync.search("x", cwd="unlisted", rg=RG), sync.tree(cwd="unlisted"
 @pytest.mark.slow
 @pytest.mark.posix
 def test_named_path_without_permission_is_an_error(newest: RgBinary, closed: Path) -> None:
-    """Issue 38, 42: `paths="no.txt"` with mode 000 was an empty answer, and `why()` said 'no such file'."""
+    """`paths="no.txt"` with mode 000 was an empty answer, and `why()` said 'no such file'."""
     argv = [sys.executable, "-c", f"RG = {newest.path!r}\nSCANS = {newest.version >= (15,)}\n{DENIED}"]
     if os.geteuid() == 0:  # as the fixture `unprivileged`
         argv = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--", *argv]
@@ -190,7 +190,7 @@ def test_named_path_without_permission_is_an_error(newest: RgBinary, closed: Pat
 
 @pytest.mark.posix
 def test_path_that_only_rg_cannot_read_is_an_error_at_the_end(unprivileged: Path, closed: Path) -> None:
-    """Issue 38, 42: this process may read the file, so that only rg's own error tells."""
+    """This process may read the file, so that only rg's own error tells."""
     for paths in ("no.txt", ["a", "./no.txt"], ["closed", "a"]):
         with pytest.raises(PermissionError):
             list(sync.search("needle", cwd=closed, paths=paths, rg=unprivileged))
@@ -201,7 +201,7 @@ def test_path_that_only_rg_cannot_read_is_an_error_at_the_end(unprivileged: Path
 
 
 def test_answers_with_a_place_for_errors_keep_missing_paths(plant: Plant) -> None:
-    """Issue 38, 26: `grep()`, `search_messages()` and plans list the path."""
+    """`grep()`, `search_messages()` and plans list the path."""
     folder = plant({"a": "needle\n"})
     options: dict[str, Any] = {"cwd": folder, "paths": ["nope", "a"]}
     assert [error.path for error in sync.grep("needle", **options).errors] == ["nope"]
@@ -216,7 +216,7 @@ def test_answers_with_a_place_for_errors_keep_missing_paths(plant: Plant) -> Non
 
 
 def test_file_that_vanishes_between_two_searches_is_no_error(plant: Plant) -> None:
-    """Issue 38, 26: only paths of the caller must exist."""
+    """Only paths of the caller must exist."""
     folder = plant({"a": "one two\n", "b": "one two\n"})
 
     def fresh() -> Iterator[str]:
@@ -229,7 +229,7 @@ def test_file_that_vanishes_between_two_searches_is_no_error(plant: Plant) -> No
 
 
 def test_host_reports_missing_paths_at_the_end(plant: Plant) -> None:
-    """Issue 38, 26: only rg knows the paths on a host; `ThisMachine` has them in another directory."""
+    """Only rg knows the paths on a host; `ThisMachine` has them in another directory."""
     folder = plant({"a": "needle\n"})
     found = sync.search("needle", on=ThisMachine(str(folder)), paths=["a", "nope", "./lost"])
     assert next(found).path == "a"

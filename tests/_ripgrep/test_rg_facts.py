@@ -852,7 +852,7 @@ def rg_of_a_pipe(request: pytest.FixtureRequest) -> RgBinary:
 @pytest.mark.posix
 @pytest.mark.fact(56)
 def test_rg_15_0_reports_matches_in_a_pipe_late(rg_of_a_pipe: RgBinary, folder: Path) -> None:
-    """Issue 19, line 9: rg 15.0.0 delays them, and writes all of them in the end."""
+    """rg 15.0.0 delays them, and writes all of them in the end."""
     os.mkfifo(folder / "fifo")
     argv = [rg_of_a_pipe.path, "--no-config", "--json", "--line-buffered", "needle", "fifo"]
     with subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as searching:
@@ -867,7 +867,7 @@ def test_rg_15_0_reports_matches_in_a_pipe_late(rg_of_a_pipe: RgBinary, folder: 
 
 @pytest.mark.posix
 def test_rg_15_0_streams_matches_in_files_as_other_versions_do(rg_of_a_pipe: RgBinary, plant: Plant) -> None:
-    """Issue 19, line 9: the match in the file is yielded while rg waits for the pipe."""
+    """The match in the file is yielded while rg waits for the pipe."""
     folder = plant({"file": "needle\n"})
     os.mkfifo(folder / "fifo")
     cases: list[SearchOptions] = [{}, {"threads": 1}, {"sort": "path"}]

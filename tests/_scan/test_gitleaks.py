@@ -216,7 +216,7 @@ def planted(plant: Plant) -> Path:
 
 
 def test_matches_in_lines_with_gitleaks_allow_are_left_out(tmp_path: Path, plant: Plant) -> None:
-    """Issue 38, 8: the comment had no effect."""
+    """The comment had no effect."""
     texts = {
         "a.py": "a = 'tok_a1b2c3d4'  # gitleaks:allow\nb = 'tok_a1b2c3d4'\nc = 'tok_e5f6a7b8'  #gitleaks:allow",
         "a.pem": "-----BEGIN KEY-----\nabcdefgh gitleaks:allow\n-----END KEY-----\n",
@@ -330,7 +330,7 @@ MATCHES: dict[str, tuple[str, ...]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("go", MATCHES)
 def test_patterns_of_go_match_what_re2_matches(go: str, plant: Plant) -> None:
-    r"""Issue 38, 8: `\p{Greek}` and `\x{1F600}` were escaped, and `\101`, `\pL` and `[[:^alpha:]]` were errors."""
+    r"""`\p{Greek}` and `\x{1F600}` were escaped, and `\101`, `\pL` and `[[:^alpha:]]` were errors."""
     folder = plant({"a": "".join(f"{line}\n" for line in LINES)})
     rule = Rule(id="a", pattern=parse_go(go).rust)
     found = [hit.lines.removesuffix("\n") for hit in sync.scan([rule], cwd=folder, text=True)]
@@ -359,7 +359,7 @@ def test_patterns_of_go_match_what_re2_matches(go: str, plant: Plant) -> None:
 def test_allowlists_and_paths_of_go_are_ascii(
     key: str, go: str, allowed: set[str], tmp_path: Path, plant: Plant
 ) -> None:
-    r"""Issue 38, 8: `\b`, `\B`, `[^\D]` and `[\W\d]` matched all of Unicode in allowlists and paths, as Python does."""
+    r"""`\b`, `\B`, `[^\D]` and `[\W\d]` matched all of Unicode in allowlists and paths, as Python does."""
     texts = ["aéé", "é", "\u0664", "\u0664a", "1", "\u017f"]
     folder = plant({text: f"{text}\n" for text in texts})
     rules = load_rules(write(tmp_path, f"[[rules]]\nid = 'a'\nregex = '.+'\n[rules.allowlist]\n{key} = ['''{go}''']\n"))

@@ -371,7 +371,7 @@ KEYWORDS = ("Пароль", "geheimnis\u017ftraße", "\u212aey.*", "ΟΔΟΣ")
 def test_keywords_and_files_are_folded_and_decoded_in_the_same_way(
     word: str, encodings: tuple[str, ...], between: str, plant: Plant
 ) -> None:
-    """Issue 38, 7: words with other letters than ASCII, and words in UTF-16 without a mark, dropped all secrets."""
+    """Words with other letters than ASCII, and words in UTF-16 without a mark, dropped all secrets."""
     rules = [Rule(id="k", pattern=r"secret=(\S+)", keywords=KEYWORDS), Rule(id="other", pattern="nothing")]
     labels = {"utf-16-le": "utf-16le", "utf-16-be": "utf-16be", "cp1251": "cp1251", "koi8-r": "koi8-r"}
     labels["iso8859-7"] = "iso-8859-7"
@@ -393,7 +393,7 @@ def test_keywords_are_looked_for_after_a_nul_and_in_files_with_any_name(plant: P
 
 
 def test_keywords_are_looked_for_in_the_place_of_the_scan(plant: Plant) -> None:
-    """Issue 38, 7: a keyword was looked for in a file of the directory, whatever the scan had read."""
+    """A keyword was looked for in a file of the directory, whatever the scan had read."""
     rule = Rule(id="k", pattern=r"secret=(\S+)", keywords=("word",))
     without = {"a.txt": "secret=abc\n", "c.txt": "secret=abc\nnothing\n"}
     folder = plant({**without, "b.gz": gzip.compress(b"WORD\nsecret=abc\n"), "c.gz": gzip.compress(b"secret=abc\n")})

@@ -73,7 +73,7 @@ def shown_by_git(folder: Path, tip: str) -> list[Found]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(times(2, 100)))
 def test_scan_of_a_history_finds_what_git_shows(tmp_path: Path, seed: int) -> None:
-    """Issue 38, 9: each text of each version, with the commit that introduced the version and its author."""
+    """Each text of each version, with the commit that introduced the version and its author."""
     require_git()
     chance = random.Random(seed)
     git(tmp_path, "init", "-q")
@@ -117,7 +117,7 @@ def named(hits: Iterable[ScanMatch]) -> list[tuple[str | None, str, str]]:
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_findings_in_a_history_have_their_commits(repository: Path) -> None:
-    """Issue 38, 9: versions of one file are different files, and an empty file is found by its name."""
+    """Versions of one file are different files, and an empty file is found by its name."""
     expected = [
         ("a.py", "tok_bbbb", "change 2"), ("a.py", "tok_aaaa", "change 2"), ("a.py", "tok_aaaa", "change 1"),
         ("a.py", "tok_aaaa", "change 0"), ("k.pem", "", "change 0"),
@@ -134,14 +134,14 @@ async def test_findings_in_a_history_have_their_commits(repository: Path) -> Non
 
 
 def test_findings_inside_of_files_of_a_history_have_their_commits(repository: Path) -> None:
-    """Issue 38, 9: members of archives have the commits of the archive."""
+    """Members of archives have the commits of the archive."""
     hits = list(sync.scan(TOKEN, cwd=repository, where=Inside(History(), "zip"), glob="*.py"))
     assert ("f.zip!/in.py", "tok_zzzz", "change 1") in named(hits)
     assert len(named(hits)) == len(hits)
 
 
 def test_operations_take_a_history_as_a_place(repository: Path) -> None:
-    """Issue 38, 9: a history is a place for other operations, too; texts cannot replace all versions of a file."""
+    """A history is a place for other operations, too; texts cannot replace all versions of a file."""
     found = sync.grep("tok_aaaa", cwd=repository, where=History(), context=0)
     assert ([match.path for match in found.matches], found.files_matched) == (["a.py"] * 3, 3)
     assert [one.count for one in sync.count("tok", cwd=repository, where=History())] == [2, 1, 1]
@@ -160,7 +160,7 @@ def cli(*arguments: str, cwd: Path, code: int = 1) -> str:
 
 @pytest.mark.slow
 def test_command_scans_a_history(repository: Path) -> None:
-    """Issue 38, 9: `ripwrap scan --history`, with commit and author in text, JSON, SARIF, and so in CSV."""
+    """`ripwrap scan --history`, with commit and author in text, JSON, SARIF, and so in CSV."""
     ids = git(repository, "rev-list", "HEAD").split()
     lines = cli("--history", "--redact", cwd=repository).splitlines()
     assert lines == [
@@ -182,7 +182,7 @@ def test_command_scans_a_history(repository: Path) -> None:
 
 
 def test_sarif_has_commit_and_author(repository: Path) -> None:
-    """Issue 38, 9: the properties of a result name the commit that introduced the version."""
+    """The properties of a result name the commit that introduced the version."""
     log = json.loads(cli("--history", "--sarif", cwd=repository))
     schema = json.loads((Path(__file__).parents[1] / "data" / "sarif-2.1.0.json").read_text("utf-8"))
     jsonschema.Draft202012Validator(schema).validate(log)
@@ -222,7 +222,7 @@ def test_errors_of_a_history_name_flags(arguments: tuple[str, ...], says: str, r
 
 
 def test_command_scans_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 27: `ripwrap scan -` reads standard input, as `search -` does."""
+    """`ripwrap scan -` reads standard input, as `search -` does."""
     given: Any = io.TextIOWrapper(io.BytesIO(b"one\ntok_abcd\n"))
     monkeypatch.setattr("sys.stdin", given)
     assert cli("-", cwd=tmp_path) == "<stdin>:2:1: token: tok_abcd\n"

@@ -247,14 +247,14 @@ def test_upper_case_hash_is_accepted(server: Mirror) -> None:
 
 @pytest.mark.slow
 def test_too_large_body_is_rejected_without_a_retry(server: Mirror) -> None:
-    """Issue 18: the thread that watches the request ends, even if the traceback of the error is kept."""
+    """The thread that watches the request ends, even if the traceback of the error is kept."""
     server.put("1.0", "asset.tar.gz", bytes(MAX_ARCHIVE_BYTES + 1))
     error = assert_refused(server.url, says=f"more than {MAX_ARCHIVE_BYTES} bytes")
     assert (len(server.asked), downloading(), error.__traceback__ is not None) == (1, [], True)
 
 
 def test_download_to_a_full_disk_ends_its_request(server: Mirror) -> None:
-    """Issue 18: the thread that watches the request ends, even if the traceback of the error is kept."""
+    """The thread that watches the request ends, even if the traceback of the error is kept."""
 
     class Full(io.BytesIO):
         def write(self, _: object) -> int:

@@ -192,7 +192,7 @@ def test_program_that_fails_or_is_not_rg_is_not_installed(
 def test_error_names_the_version_of_a_mirror_with_another_rg(
     mirror: Mirror, store: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
-    """Issue 19, line 8: the name of the archive's folder may have either version."""
+    """The name of the archive's folder may have either version."""
     monkeypatch.setenv("RIPWRAP_SHA256", mirror.put(VERSION, ASSET, targz(folder, b"#!/bin/sh\necho ripgrep 14.1.1\n")))
     with pytest.raises(
         BinaryError, match=rf"{ASSET}: this is rg 14\.1\.1, expected 15\.2\.0; .*RIPWRAP_MIRROR"

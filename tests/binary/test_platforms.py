@@ -42,7 +42,7 @@ ARM7 = ["armv7-unknown-linux-musleabihf", "armv7-unknown-linux-gnueabihf"]
         (Platform("Windows", "ARM64"), "14.1.1", ["x86_64-pc-windows-msvc"]),
         (Platform("Windows", "x86", "", 32), "15.2.0", ["i686-pc-windows-msvc"]),
         (Platform("Darwin", "arm64"), "15.2.0", ["aarch64-apple-darwin"]),
-        # Issue 38, 28: the arm64 program of 14.1.1 does not start without Homebrew's libpcre2, and the other one does
+        # The arm64 program of 14.1.1 does not start without Homebrew's libpcre2, and the other one does
         # not start without Rosetta.
         (Platform("Darwin", "arm64"), "14.1.1", ["x86_64-apple-darwin", "aarch64-apple-darwin"]),
         (Platform("Darwin", "arm64"), "14.1.0", ["x86_64-apple-darwin"]),

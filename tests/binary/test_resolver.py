@@ -167,7 +167,7 @@ def test_not_found_error_lists_every_place_and_how_to_install(monkeypatch: pytes
     ],
 )
 def test_install_hint_matches_the_platform(platform: str, ways: list[str]) -> None:
-    """Issue 19, line 22: the hint did not have the address of the releases."""
+    """The hint did not have the address of the releases."""
     text = resolver.how_to_install(platform)
     for way in [*ways, 'pip install "ripwrap[bin]"', "https://github.com/BurntSushi/ripgrep/releases"]:
         assert way in text
@@ -195,7 +195,7 @@ def test_explain_lists_every_candidate_and_the_one_taken(
 def test_rg_with_a_known_defect_is_used_and_explained(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 19, line 9: rg 15.0.0 delays matches in pipes only, so it is not refused."""
+    """rg 15.0.0 delays matches in pipes only, so it is not refused."""
     old = script("bin/rg", "#!/bin/sh\necho ripgrep 15.0.0\n")
     script(f"cache/{FOLDER.replace('15.2.0', '15.0.0')}/rg")
     monkeypatch.setenv("PATH", str(old.parent))

@@ -160,7 +160,7 @@ def test_color_of_a_search_follows_the_color_flag(plant: Plant) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", OVERRIDING, ids=" ".join)
 def test_last_of_two_opposite_flags_wins_as_with_rg(flags: tuple[str, str], plant: Plant) -> None:
-    """Issue 18, line 4: cyclopts ignores the order of flags: `-s -i` meant `-s`. A repeated flag was an error."""
+    """Cyclopts ignores the order of flags: `-s -i` meant `-s`. A repeated flag was an error."""
     folder = plant({"a": "Ab ab\nab\nx\r\n", "b": "abc\0ab\n", "c": "c\n"})
     rg = sync.resolve().path
 
@@ -179,7 +179,7 @@ def test_last_of_two_opposite_flags_wins_as_with_rg(flags: tuple[str, str], plan
 
 @pytest.mark.slow
 def test_repeated_flags_are_no_error_and_the_last_value_wins(plant: Plant) -> None:
-    """Issue 18, line 4: cyclopts said `Parameter -i specified multiple times`."""
+    """Cyclopts said `Parameter -i specified multiple times`."""
     folder = plant({"a.py": "ab\nAB\nab\n", "b.c": "ab\n", "c.rs": "ab\n"})
     assert output("search", "ab", "-ii", "--ignore-case", "a.py", cwd=folder).count("\n") == 3
     assert output("search", "ab", "-i", "--no-ignore-case", "-m3", "-m", "1", "a.py", cwd=folder) == "a.py:1:ab\n"
@@ -193,7 +193,7 @@ def test_repeated_flags_are_no_error_and_the_last_value_wins(plant: Plant) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("most", range(5, 11))
 def test_max_columns_counts_the_line_end_as_rg_does(most: int, plant: Plant) -> None:
-    """Issue 18, line 4: the limit was off by one, since rg counts the line end."""
+    """The limit was off by one, since rg counts the line end."""
     rg = sync.resolve().path
     folder = plant({"a": "needle\nneedle1\r\nneedle-1", "b": "needle\n\n"})
     for given in (["needle"], ["-r", "pins", "needle"], ["-U", "needle\\n\\n"], ["-B1", "needle", "a"]):
@@ -225,7 +225,7 @@ def test_list_and_count_flags_print_only_paths_or_counts(plant: Plant) -> None:
 
 
 def test_files_without_match_and_count_matches_are_modes_as_in_rg(plant: Plant) -> None:
-    """Issue 18, line 4: the library had both modes, the command line had none."""
+    """The library had both modes, the command line had none."""
     folder = plant({"a": "needle needle\nneedle\n", "b": "x\n"})
     assert output("search", "needle", "--files-without-match", cwd=folder) == "b\n"
     assert output("search", "needle", "--files-without-match", "--jsonl", cwd=folder) == '"b"\n'
@@ -236,7 +236,7 @@ def test_files_without_match_and_count_matches_are_modes_as_in_rg(plant: Plant) 
 
 @pytest.mark.posix
 def test_color_applies_to_paths_and_counts(plant: Plant) -> None:
-    """Issue 18, line 4: `-l` and `-c` ignored `--color`, and printed no color on a terminal."""
+    """`-l` and `-c` ignored `--color`, and printed no color on a terminal."""
     folder = plant({"a": "needle\n"})
     path = "\x1b[35ma\x1b[0m"
     assert output("search", "needle", "-l", "--color=always", cwd=folder) == f"{path}\n"
@@ -248,7 +248,7 @@ def test_color_applies_to_paths_and_counts(plant: Plant) -> None:
 
 @pytest.mark.posix
 def test_no_color_prints_no_escape_sequence(plant: Plant, tmp_path: Path) -> None:
-    """Issue 18, line 4: with NO_COLOR, rich omits colors, but still prints bold."""
+    """With NO_COLOR, rich omits colors, but still prints bold."""
     folder = plant({"jar.py": "class CookieJar:\n    pass\n"})
     for command in (["search", "Cookie"], ["search", "Cookie", "-l"], ["rank", "CookieJar"], ["doctor"]):
         assert "\x1b" not in on_terminal(*command, cwd=folder, environment={"NO_COLOR": "1"})
@@ -307,7 +307,7 @@ def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
         "  … 4 more lines",
     ]
     blank = plant({"c.py": "cookie\n" + "\n" * 8, "d.py": "cookie\n" * 7})
-    said = output("rank", "cookie", "c.py", cwd=blank)  # issue 19, line 14: blank lines and BM25 0.0 are omitted
+    said = output("rank", "cookie", "c.py", cwd=blank)  # Blank lines and BM25 0.0 are omitted
     assert re.fullmatch(r"c\.py:1-9  \d\.\d\d\n  1:cookie\n" + "".join(f"  {n}:\n" for n in range(2, 7)) + "\n", said)
     assert "\n  6:cookie\n  … 1 more line\n" in output("rank", "cookie", "d.py", cwd=blank)
     assert output("rank", "cookie jar", "src/b.js", "--limit=1", cwd=folder).startswith("src/b.js:1-1  ")
@@ -449,7 +449,7 @@ def test_index_build_on_a_terminal_shows_embedding_progress(plant: Plant, tmp_pa
 
 @pytest.mark.extra
 def test_index_search_without_weight_of_embeddings_answers_by_words(plant: Plant, tmp_path: Path) -> None:
-    """Issue 19, line 16: --hybrid-weight applies to one search, and 0 embeds nothing."""
+    """--hybrid-weight applies to one search, and 0 embeds nothing."""
     pytest.importorskip("wordllama")
     folder = plant({"a.py": "cookie\n"})
     given = (f"--location={tmp_path / 'home'}", "--embedder=wordllama")
@@ -567,7 +567,7 @@ def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
 
 @pytest.mark.posix
 def test_broken_link_does_not_change_the_exit_code(plant: Plant) -> None:
-    """Issue 19, line 6: a broken link is an error only if it is an argument."""
+    """A broken link is an error only if it is an argument."""
     folder = plant({"f": "needle\n"})
     (folder / "broken").symlink_to("nowhere")
     for command in (["search", "needle"], ["search", "-c", "needle"], ["files"], ["tree"], ["rank", "needle"]):
@@ -602,7 +602,7 @@ def test_console_without_a_character_shows_a_question_mark(folder: Path) -> None
     [(["-c"], b"f:1\n"), (["-l"], b"f\n"), (["--count-matches"], b"f:1\n"), ([], b"f:1:needle\n")],
 )
 def test_missing_path_is_as_in_rg(folder: Path, flags: list[str], printed: bytes) -> None:
-    """Issue 38, 26: the library raises; the command line prints the error, and the results of the other paths."""
+    """The library raises; the command line prints the error, and the results of the other paths."""
     (folder / "f").write_text("needle\n")
     done = run("search", *flags, "needle", "gone", "f", cwd=folder, code=2)
     assert (done.stdout, done.stderr.count(b"gone: No such file or directory")) == (printed, 1)
@@ -665,7 +665,7 @@ def test_doctor_prints_the_chosen_rg_and_the_reason(folder: Path) -> None:
 def test_doctor_names_the_commands_for_which_a_package_is_missing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 41: nothing said that a command needs an extra, before the command failed."""
+    """Nothing said that a command needs an extra, before the command failed."""
 
     def without_watchfiles(name: str) -> metadata.Distribution:
         if name == "watchfiles":

@@ -40,7 +40,7 @@ def lines_on_screen(written: str) -> list[str]:
 @pytest.mark.posix
 @pytest.mark.python
 def test_ctrl_c_removes_the_bar_and_leaves_one_line(plant: Plant, tmp_path: Path) -> None:
-    """Issue 41: nothing said that the index is not complete."""
+    """Nothing said that the index is not complete."""
     import pty  # only POSIX has it
 
     folder = plant({f"{number}.py": f"def cookie{number}(): ...\n" * 20 for number in range(2_000)})

@@ -41,7 +41,7 @@ def linked(plant: Plant) -> Path:
     ids=" ".join,
 )
 def test_links_are_followed_only_with_follow(arguments: tuple[str, ...], linked: Path) -> None:
-    """Issue 38, 27: the command line follows links only with -L, as rg does; the library follows them."""
+    """The command line follows links only with -L, as rg does; the library follows them."""
     if arguments[0] == "scan":
         (linked.parent / "rules.toml").write_text('[[rules]]\nid = "t"\nregex = "tok_[a-z]+"\n')
         arguments = ("scan", "--rules=../rules.toml")
@@ -59,7 +59,7 @@ def test_links_are_followed_only_with_follow(arguments: tuple[str, ...], linked:
 
 @pytest.mark.posix
 def test_link_that_is_named_is_followed(linked: Path) -> None:
-    """Issue 38, 27: as in rg, a link that is given as PATH is always followed."""
+    """As in rg, a link that is given as PATH is always followed."""
     assert sorted(output("search", "needle", "-l", "dir", "file.py", cwd=linked).split()) == ["dir/b.py", "file.py"]
     assert "symbolic link" in output("why", "dir/b.py", cwd=linked, code=1).lower()
     assert output("why", "dir/b.py", "-L", cwd=linked)
@@ -105,7 +105,7 @@ def test_search_without_path_reads_a_pipe(
     pipe: Callable[[bytes], io.TextIOWrapper],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Issue 38, 27: each mode of a search reads a pipe; globs do not leave standard input out, as in rg."""
+    """Each mode of a search reads a pipe; globs do not leave standard input out, as in rg."""
     folder = plant({"a.py": "needle in a file\n"})
     monkeypatch.setattr(sys, "stdin", pipe(b"needle in a pipe\n"))
     assert output(*arguments, cwd=folder) == printed
@@ -131,7 +131,7 @@ def test_path_or_place_is_read_in_place_of_a_pipe(
     pipe: Callable[[bytes], io.TextIOWrapper],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Issue 38, 27: a PATH, and flags that say where to look, are read in place of a pipe."""
+    """A PATH, and flags that say where to look, are read in place of a pipe."""
     folder = plant({"a.py": "needle in a file\n"})
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
         git(folder, *words)
@@ -152,7 +152,7 @@ def test_scan_reads_standard_input_only_if_it_is_named(
 
 @pytest.mark.slow
 def test_program_reads_its_pipe_and_no_terminal(plant: Plant) -> None:
-    """Issue 38, 27: a pipe and a file are read; `/dev/null` and a closed stdin are not."""
+    """A pipe and a file are read; `/dev/null` and a closed stdin are not."""
     folder = plant({"a.py": "needle in a file\n"})
     argv = [*RIPWRAP, "search", "needle"]
     piped = subprocess.run(argv, cwd=folder, input=b"needle in a pipe\n", capture_output=True, check=True, timeout=60)
@@ -167,7 +167,7 @@ def test_program_reads_its_pipe_and_no_terminal(plant: Plant) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [("search", "needle"), ("search", "-c", "needle"), ("scan",)], ids=" ".join)
 def test_closed_standard_input_is_empty(command: tuple[str, ...]) -> None:
-    """Issue 38, 27: `ripwrap search needle - <&-` ended with a traceback; `rg needle - <&-` finds nothing.
+    """`ripwrap search needle - <&-` ended with a traceback; `rg needle - <&-` finds nothing.
 
     Python sets `sys.stdin` to None if it is closed at the start.
     """
@@ -179,7 +179,7 @@ def test_closed_standard_input_is_empty(command: tuple[str, ...]) -> None:
 
 
 def test_tree_of_a_directory_that_is_only_in_the_revision(plant: Plant) -> None:
-    """Issue 38, 27: `ripwrap tree sub --rev REV` was refused if `sub` is not on the disk."""
+    """`ripwrap tree sub --rev REV` was refused if `sub` is not on the disk."""
     folder = plant({"top/gone/a.py": "", "top/gone/deep/b.txt": "", "top/stay.py": ""})
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"], ["rm", "-rq", "top/gone"]):
         git(folder, *words)
@@ -198,7 +198,7 @@ def test_tree_of_a_directory_that_is_only_in_the_revision(plant: Plant) -> None:
     "command", ["files", "tree", "search x", "search x a.py", "scan", "rank x", "refs x", "replace x y", "x"]
 )
 def test_glob_in_place_of_a_path_is_answered_with_the_flag(command: str, plant: Plant) -> None:
-    """Issue 41: `ripwrap files '*.py'` only said that there is no such file."""
+    """`ripwrap files '*.py'` only said that there is no such file."""
     folder = plant({"a.py": "x\n", "sub/b.py": "x\n"})
     said = run(*command.split(), "sub/*.rs", cwd=folder, code=2).stderr.decode()
     assert said.endswith("; did you mean -g 'sub/*.rs'?\n")
@@ -206,7 +206,7 @@ def test_glob_in_place_of_a_path_is_answered_with_the_flag(command: str, plant: 
 
 
 def test_tree_shows_the_directories_at_the_maximum_depth(plant: Plant) -> None:
-    """Issue 41: `ripwrap tree -d 1` showed no directory, because rg lists no file of a directory at this depth."""
+    """`ripwrap tree -d 1` showed no directory, because rg lists no file of a directory at this depth."""
     folder = plant({"src/deep/a.py": "", "src/b.py": "", "top": "", "one/two/three/c": ""})
     assert output("tree", "-d", "1", cwd=folder) == "one/\nsrc/\ntop\n"
     assert output("tree", "-d2", cwd=folder) == "one/\n    two/\nsrc/\n    deep/\n    b.py\ntop\n"

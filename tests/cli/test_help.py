@@ -90,7 +90,7 @@ def test_help_of_search_has_each_option_in_its_group() -> None:
 
 @pytest.mark.parametrize("command", ["rank", "index build", "index search", "index status", "index watch"])
 def test_help_of_rank_and_index_says_that_hidden_files_and_links_are_off(command: str) -> None:
-    """Issue 19, line 1: `rank` and the index skip both by default."""
+    """`rank` and the index skip both by default."""
     text = help_of(command)
     assert "  -., --hidden                Include hidden files and directories\n" in text
     assert "  -L, --follow                Follow symbolic links\n" in text

@@ -34,7 +34,7 @@ def rows(text: str, name: str) -> list[str]:
 
 
 def test_status_and_check_have_a_row_for_each_view(printed: Callable[..., str]) -> None:
-    """Issue 19, line 11: after `build --hidden`, `status` said 'built: no' and printed rg's arguments as JSON."""
+    """After `build --hidden`, `status` said 'built: no' and printed rg's arguments as JSON."""
     assert printed("status", code=1).startswith("built: no\n")
     printed("build", "--chunker=windows", "--hidden", "-g*.py", "-g.env", "--require-git", "--threads=1")
     for command in ("status", "check"):
@@ -48,7 +48,7 @@ def test_status_and_check_have_a_row_for_each_view(printed: Callable[..., str]) 
 
 
 def test_status_and_check_show_an_index_of_another_chunker(printed: Callable[..., str], home: Path) -> None:
-    """Issue 19, line 11: after `build` with another chunker, `status` said 'built: no'."""
+    """After `build` with another chunker, `status` said 'built: no'."""
     printed("build", "--chunker=windows")
     with sqlite3.connect(home / NAME) as database:
         database.execute("UPDATE meta SET value = 'syntax 1, semble-grammars 0' WHERE key = 'chunker'")
@@ -70,7 +70,7 @@ def test_status_and_check_show_an_index_of_another_chunker(printed: Callable[...
 
 @pytest.mark.extra
 def test_status_after_a_build_with_windows_shows_it(printed: Callable[..., str]) -> None:
-    """Issue 19, line 11: `build --chunker windows`, then `status` said 'built: no'."""
+    """`build --chunker windows`, then `status` said 'built: no'."""
     pytest.importorskip("tree_sitter")
     pytest.importorskip("semble_grammars")
     printed("build", "--chunker=windows")
@@ -83,7 +83,7 @@ def test_status_after_a_build_with_windows_shows_it(printed: Callable[..., str])
 def test_deprecated_names_of_index_commands_warn(
     old: str, new: str, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Issue 19: `ripwrap index gc` and `health` did not say that they are deprecated."""
+    """`ripwrap index gc` and `health` did not say that they are deprecated."""
     location = f"--location={folder / 'home'}"
     assert run(["index", new, str(folder), location]) == 0
     printed = capfd.readouterr()
@@ -96,7 +96,7 @@ def test_deprecated_names_of_index_commands_warn(
 def test_status_names_an_index_in_the_other_location(
     printed: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 19, line 11: after `build --location project`, `status` did not show the index."""
+    """After `build --location project`, `status` did not show the index."""
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
     printed("build", location="--location=project")
     (message,) = rows(printed("status", location=None, code=1), "messages")
@@ -108,7 +108,7 @@ def test_status_names_an_index_in_the_other_location(
 
 
 def test_status_and_check_report_a_damaged_index(printed: Callable[..., str], home: Path) -> None:
-    """Issue 19, line 11: `status` did not report a damaged index, and exited as without an index."""
+    """`status` did not report a damaged index, and exited as without an index."""
     printed("build")
     # This process may still have the file open, with changes in the WAL.
     with closing(sqlite3.connect(home / NAME)) as database:
@@ -158,7 +158,7 @@ def test_grep_has_exit_codes_and_json(printed: Callable[..., str]) -> None:
 def test_grep_says_when_a_plain_search_is_faster(
     plant: Plant, home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 41: the index pays only if it has many files, and if few of them may match."""
+    """The index pays only if it has many files, and if few of them may match."""
     root = plant({"a.py": "class Jar:\n", "b.py": "Jar\n", "c.py": "x = 1\n", "d.py": "y\n", "e.py": "z\n"})
 
     def said(pattern: str) -> str:

@@ -211,7 +211,7 @@ def no_pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.usefixtures("no_pipe")
 def test_command_line_prints_what_rg_prints(line: str, planted: Path) -> None:
-    """Issue 41: flags, paths and exit code are those of rg; `ripwrap PATTERN` is a search."""
+    """Flags, paths and exit code are those of rg; `ripwrap PATTERN` is a search."""
     words = shlex.split(line)
     hidden = () if "-uu" in line else ("--hidden", "--glob=!.git")
     argv = [sync.resolve().path, *BASE, *hidden, *words]
@@ -226,7 +226,7 @@ def _sorted(words: list[str]) -> list[str]:
 
 
 def test_each_flag_of_rg_is_accepted_or_answered_by_name() -> None:
-    """Issue 41: a flag of rg is in the search, is a command, or is in the table that errors and docs have."""
+    """A flag of rg is in the search, is a command, or is in the table that errors and docs have."""
     text = subprocess.run([sync.resolve().path, "--help"], capture_output=True, text=True, check=True).stdout
     listed = re.findall(r"^ +(?:(-\S)(?: \w+)?, )?(--[a-z][a-z0-9-]+)", text, re.MULTILINE)
     opposites = re.findall(r"disabled\s+with\s+(?:the\s+)?(--[a-z][a-z0-9-]+)", text)
@@ -267,7 +267,7 @@ def test_page_of_the_command_line_has_the_table_of_missing_flags() -> None:
 @pytest.mark.posix
 @pytest.mark.usefixtures("no_pipe")
 def test_links_are_those_of_rg(line: str, planted: Path) -> None:
-    """Issue 41: with colors, paths are links; the codes of colors are others than those of rg."""
+    """With colors, paths are links; the codes of colors are others than those of rg."""
     words = ["--color=always", *shlex.split(line)]
     argv = [sync.resolve().path, *BASE, "--hidden", "--glob=!.git", *words]
     expected = subprocess.run(argv, cwd=planted, stdin=subprocess.DEVNULL, capture_output=True, check=False)

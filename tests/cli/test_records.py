@@ -76,7 +76,7 @@ def timeless(stdout: bytes) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(times(60, 200)))
 def test_records_equal_those_of_rg(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 41: programs that read `rg --json` read `ripwrap --json`: the same records, and the same exit code."""
+    """Programs that read `rg --json` read `ripwrap --json`: the same records, and the same exit code."""
     random_ = random.Random(seed)
     grow(random_, tmp_path)
     flags = random_.sample(FLAGS, random_.randint(0, 4))

@@ -58,7 +58,7 @@ def test_the_hook_of_pre_commit_is_a_command(planted: Path) -> None:
 
 @pytest.mark.slow
 def test_built_in_rules_are_the_default(plant: Plant) -> None:
-    """Issue 38, 9: `ripwrap scan` needed --rules."""
+    """`ripwrap scan` needed --rules."""
     token = "ghp_" + "aB3" * 12  # not in one piece, so that no scanner takes this file for one with secrets
     folder = plant(
         {
@@ -83,7 +83,7 @@ def test_built_in_rules_are_the_default(plant: Plant) -> None:
 
 
 def test_help_lists_only_flags_that_a_scan_takes(planted: Path) -> None:
-    """Issue 38, 9: the help had --replace, --context, --multiline and others, which were refused or had no effect."""
+    """The help had --replace, --context, --multiline and others, which were refused or had no effect."""
     help_text = output("scan", "--help", cwd=planted)
     known = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", help_text.partition("Examples:")[0]))
     refused = {"--context", "--passthru", "--replace", "--max-count", "--pcre2", "--smart-case", "--multiline-dotall"}
@@ -201,7 +201,7 @@ def test_a_baseline_is_what_was_written(tmp_path: Path, plant: Plant) -> None:
 
 
 def test_revisions_and_archives_are_scanned(plant: Plant) -> None:
-    """Issue 38, 9: rules over revisions."""
+    """Rules over revisions."""
     folder = plant({"rules.toml": RULES, "a.py": "tok_abcd\n", "f.zip": zipped({"b.py": b"tok_efgh\n"})})
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
         git(folder, *words)

@@ -121,7 +121,7 @@ class TestInside:
 
 
 def test_each_mode_and_command_reads_a_revision_and_archives(repository: Path) -> None:
-    """Issue 38, 16: `-c` and `-l` refused `--inside`."""
+    """`-c` and `-l` refused `--inside`."""
     (repository / "f.zip").write_bytes(zipped({"x.py": b"needle\nneedle\n"}))
     git(repository, "add", "-A")
     git(repository, "commit", "-qm", "third")

@@ -113,7 +113,7 @@ def test_client_gets_an_answer(app: str, tmp_path: Path) -> None:
 def test_disconnect_ends_rg_with_the_recipe_only(
     path: str, added: str, body: str, hanging: Path, tmp_path: Path
 ) -> None:
-    """Issue 41, 3: the handler without the recipe still waits for its rg when that of the recipe has ended."""
+    """The handler without the recipe still waits for its rg when that of the recipe has ended."""
     folder = tmp_path / "served"
     folder.mkdir()
     with serving(folder, "app:app", added, hanging) as (port, server):

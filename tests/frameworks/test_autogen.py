@@ -132,7 +132,7 @@ def with_nulls(call: Call) -> Call:
 
 @each_tool
 def test_autogen_tool_schema_equals_the_signature(ws: Workspace, name: str) -> None:
-    """Issue 19, line 21: it reads annotations, not docstrings."""
+    """It reads annotations, not docstrings."""
     offer = offers(function_tools(ws))[name]
     check(getattr(ws, name), offer, bounds=False)
 
@@ -151,13 +151,13 @@ def test_autogen_tool_answers_a_mistake_with_a_text(ws: Workspace, name: str, ar
 
 
 def test_autogen_strict_tools_take_nulls_for_defaults(ws: Workspace) -> None:
-    """Issue 19, line 21: autogen's strict mode refuses functions with defaults."""
+    """Autogen's strict mode refuses functions with defaults."""
     check_answers(ws, answers([StrictTool(ws, method.__name__) for method in ws.tools], [*map(with_nulls, CALLS)]))
 
 
 @each_tool
 def test_autogen_takes_the_strict_schema_unchanged(ws: Workspace, name: str) -> None:
-    """Issue 19, line 21: `BaseTool.schema` raises if a strict tool has an argument that is not required."""
+    """`BaseTool.schema` raises if a strict tool has an argument that is not required."""
     tool = StrictTool(ws, name)
     told = super(StrictTool, tool).schema
     assert told["strict"]

@@ -110,7 +110,6 @@ def in_memory(tmp_path: Path) -> Callable[..., Any]:
 async def test_fastmcp_proxy_keeps_annotations_prompts_errors_and_progress(
     where: str, in_memory: Callable[..., Any], shop: Path, stand_in: StandIn, tmp_path: Path
 ) -> None:
-    """Issue 39, item 6."""
     told: list[tuple[float, float | None, str | None]] = []
     told_of = tmp_path / "told of"
 

@@ -64,7 +64,7 @@ def offers(ws: Workspace) -> dict[str, Offer]:
 
 @each_tool
 def test_google_adk_tool_schema_equals_the_signature(ws: Workspace, name: str) -> None:
-    """Issue 19, line 21: it reads annotations, not docstrings."""
+    """It reads annotations, not docstrings."""
     check(getattr(ws, name), offers(ws)[name])
 
 

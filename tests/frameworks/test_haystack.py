@@ -55,7 +55,7 @@ def answers(ws: Workspace, calls: Sequence[Call]) -> list[str]:
 
 @each_tool
 def test_haystack_tool_schema_equals_the_signature(ws: Workspace, name: str) -> None:
-    """Issue 19, line 21: it reads annotations, not docstrings."""
+    """It reads annotations, not docstrings."""
     check(getattr(ws, name), offers(ws)[name])
 
 

@@ -62,7 +62,6 @@ def test_langchain_tool_schema_equals_the_signature(ws: Workspace, name: str) ->
 
 
 def test_langchain_tool_schemas_equal_the_snapshot(ws: Workspace) -> None:
-    """Issue 19, line 21."""
     check_snapshot("langchain", {name: offer(made) for name, made in tools(ws).items()})
 
 

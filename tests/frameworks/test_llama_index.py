@@ -77,7 +77,6 @@ def test_llama_index_tool_schema_equals_the_signature(ws: Workspace, name: str) 
 
 
 def test_llama_index_tool_schemas_equal_the_snapshot(ws: Workspace) -> None:
-    """Issue 19, line 21."""
     check_snapshot("llama_index", {method.__name__: offer(method) for method in ws.tools})
 
 

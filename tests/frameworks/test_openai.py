@@ -52,7 +52,6 @@ def test_openai_tool_schema_equals_the_signature(ws: Workspace, name: str, stric
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_openai_tool_schemas_equal_the_snapshot(ws: Workspace, strict: bool) -> None:
-    """Issue 19, line 21."""
     made = {one.name: Offer(one.name, one.description, one.params_json_schema) for one in tools(ws, strict=strict)}
     check_snapshot("openai_strict" if strict else "openai", made)
 

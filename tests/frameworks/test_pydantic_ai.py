@@ -72,7 +72,6 @@ def test_pydantic_ai_tool_schema_equals_the_signature(ws: Workspace, name: str) 
 
 
 def test_pydantic_ai_tool_schemas_equal_the_snapshot(ws: Workspace) -> None:
-    """Issue 19, line 21."""
     check_snapshot("pydantic_ai", offers(ws))
 
 

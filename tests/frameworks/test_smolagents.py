@@ -72,7 +72,6 @@ def test_smolagents_tool_schema_equals_the_signature(blocking_ws: sync.Workspace
 
 
 def test_smolagents_tool_schemas_equal_the_snapshot(blocking_ws: sync.Workspace) -> None:
-    """Issue 19, line 21."""
     check_snapshot("smolagents", offers(blocking_ws))
 
 

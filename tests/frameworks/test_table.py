@@ -259,7 +259,6 @@ def test_each_row_of_the_table_has_a_test() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.package for row in ROWS])
 def test_framework_gives_the_schemas_of_its_row_and_calls_a_tool(row: Row, tmp_path: Path) -> None:
-    """Issue 39, item 6."""
     module, read = READERS[row.package]
     import_or_skip(module)
     version = metadata.version(row.package)
@@ -291,7 +290,7 @@ def test_framework_gives_the_schemas_of_its_row_and_calls_a_tool(row: Row, tmp_p
 
 
 def test_strands_takes_the_methods_themselves() -> None:
-    """Issue 39, item 6: it raised `NotImplementedError` for a `Field` in an annotation."""
+    """It raised `NotImplementedError` for a `Field` in an annotation."""
     import_or_skip("strands")
     from strands import Agent, tool
     from strands.models import BedrockModel

@@ -123,7 +123,7 @@ def test_blocking_search_without_refresh_uses_the_last_refresh(index: sync.Index
 
 
 def test_search_without_refresh_neither_creates_nor_changes_an_index(index: sync.Index, home: Path) -> None:
-    """Issue 19: `search(refresh=False)` created an empty index, and emptied an index of another chunker."""
+    """`search(refresh=False)` created an empty index, and emptied an index of another chunker."""
     with pytest.raises(RipwrapError, match="there is no index of "):
         index.search("cookies", refresh=False)
     assert not home.exists()
@@ -138,7 +138,7 @@ def test_search_without_refresh_neither_creates_nor_changes_an_index(index: sync
 
 
 def test_missing_root_error_names_the_root(tmp_path: Path) -> None:
-    """Issue 19: the error named `cwd`, which `Index` does not have."""
+    """The error named `cwd`, which `Index` does not have."""
     index = sync.Index(tmp_path / "nowhere", location=tmp_path / "home")
     for call in (index.refresh, partial(index.search, "cookies")):
         with pytest.raises(FileNotFoundError, match=r"root does not exist: '.*/nowhere'"):
@@ -146,7 +146,7 @@ def test_missing_root_error_names_the_root(tmp_path: Path) -> None:
 
 
 def test_seconds_of_a_refresh_include_the_listing(plant: Plant, home: Path, stand_in: StandIn) -> None:
-    """Issue 19: `RefreshResult.seconds` did not include the run of rg."""
+    """`RefreshResult.seconds` did not include the run of rg."""
     index = sync.Index(plant(SHOP), location=home, rg=stand_in("time.sleep(0.3)"), chunker="windows")
     assert index.refresh().seconds > 0.3
 

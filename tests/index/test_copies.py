@@ -1,7 +1,4 @@
-"""Equal chunks are one result, which says how many there are; blank lines are no result; messages count well.
-
-Issue 38, 21.
-"""
+"""Equal chunks are one result, which says how many there are; blank lines are no result; messages count well."""
 
 import re
 from collections.abc import Callable, Sequence

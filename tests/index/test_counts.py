@@ -1,7 +1,4 @@
-"""The counts of a refresh say what was done: files that differ, files read, and chunks added and removed.
-
-Issue 38, 20.
-"""
+"""The counts of a refresh say what was done: files that differ, files read, and chunks added and removed."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 """Random damage of the rows and bytes of an index changes no answer and raises no error.
 
-Issue 38, 19: the index is rebuilt with one log line.
+The index is rebuilt with one log line.
 """
 
 import logging

@@ -366,7 +366,7 @@ def test_unknown_embedder_and_missing_key_raise(named: str, says: str) -> None:
 
 
 def test_invalid_hybrid_weight_is_rejected() -> None:
-    """Issue 19, audit of indexes: `"0.5"` raised Python's error about `<=`."""
+    """`"0.5"` raised Python's error about `<=`."""
     for weight in (-0.1, 1.1, float("nan")):
         with pytest.raises(ValueError, match="hybrid_weight must be from 0 to 1"):
             Index(embedder=Meaning(), hybrid_weight=weight)
@@ -420,7 +420,7 @@ async def test_weight_1_shows_the_chunk_whose_meaning_is_like_the_query(plant: P
 
 @pytest.mark.anyio
 async def test_weight_of_a_query_overrides_that_of_the_index(plant: Plant, home: Path) -> None:
-    """Issue 19, line 16: 0 sends neither the query nor texts; `None` is the weight of the index."""
+    """0 sends neither the query nor texts; `None` is the weight of the index."""
     root = plant({"a.txt": "biscuit\n", "b.txt": "jar\n"})
     meaning = Meaning()
     async with Index(root, location=home, embedder=meaning, hybrid_weight=1) as index:
@@ -447,7 +447,7 @@ async def test_weight_of_a_query_overrides_that_of_the_index(plant: Plant, home:
 async def test_same_query_is_embedded_once_in_a_process(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
-    """Issue 19, line 16: even with another weight, after an edit, or with another index of the same model."""
+    """Even with another weight, after an edit, or with another index of the same model."""
     root = plant({"a.txt": "alpha beta\n"})
     async with Index(root, location=home, embedder=openai) as index:
         await index.search("alpha")
@@ -465,7 +465,7 @@ async def test_same_query_is_embedded_once_in_a_process(
 
 
 def test_query_cache_is_bounded_and_keyed_by_model_address_and_text() -> None:
-    """Issue 19, line 16: the least recently used query is dropped."""
+    """The least recently used query is dropped."""
     cache = QueryCache(size=2)
     here, there = ("m:x", None, "q"), ("m:x", "http://there", "q")
     cache.add(here, np.ones(3, np.float32))

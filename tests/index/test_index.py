@@ -99,7 +99,7 @@ class Session:
 async def test_symbol_of_a_result_is_its_most_relevant_method(
     index: Index, plant: Plant, query: str, name: str
 ) -> None:
-    """Issue 19, line 14: the chunk of several small methods had the symbol of their class."""
+    """The chunk of several small methods had the symbol of their class."""
     plant({"session.py": SESSION})
     for found in (await index.search(query), await ripwrap.rank(query, cwd=index.root)):
         assert (found[0].path, found[0].symbol) == ("session.py", name)
@@ -228,7 +228,7 @@ async def test_touched_file_is_not_chunked_again(index: Index) -> None:
 
 @pytest.mark.anyio
 async def test_hidden_and_ignored_files_are_not_indexed(index: Index, plant: Plant, home: Path) -> None:
-    """Issue 19, line 1: `.env` was the first result, and the index stored its text."""
+    """`.env` was the first result, and the index stored its text."""
     plant({".gitignore": "secret\n", "secret": "cookies\n", ".env": "cookies\n", ".git/config": "cookies\n"})
     assert set(await paths(index, "cookies")) == {"README.md", "src/cookies.py"}
     async with Index(index.root, location=home, hidden=True) as hidden:
@@ -238,7 +238,7 @@ async def test_hidden_and_ignored_files_are_not_indexed(index: Index, plant: Pla
 @pytest.mark.posix
 @pytest.mark.anyio
 async def test_links_are_followed_only_if_asked_for(index: Index, home: Path, tmp_path: Path) -> None:
-    """Issue 19, line 1: files behind a link to /etc were indexed, and a linked package was indexed twice."""
+    """Files behind a link to /etc were indexed, and a linked package was indexed twice."""
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "passwd").write_text("cookies\n")
     (index.root / "etc").symlink_to(tmp_path / "etc")
@@ -252,7 +252,7 @@ async def test_links_are_followed_only_if_asked_for(index: Index, home: Path, tm
 
 @pytest.mark.anyio
 async def test_hidden_files_in_an_index_of_an_older_version_are_removed(index: Index, plant: Plant, home: Path) -> None:
-    """Issue 19, line 1: neither an answer nor the database has text of these files afterwards."""
+    """Neither an answer nor the database has text of these files afterwards."""
     plant({".env": "COOKIES='chocolate'\nswordfish = 'cookies'\n"})  # the database stores names, such as swordfish
     async with Index(index.root, location=home, hidden=True, follow=True) as old:
         assert ".env" in await paths(old, "cookies")

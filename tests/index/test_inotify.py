@@ -353,12 +353,11 @@ def test_network_file_systems_are_recognised(points: list[tuple[str, str]], loca
 def test_root_of_a_chroot_that_is_no_mount_point_is_asked_for_its_type(
     points: list[tuple[str, str]], own: str, local: bool
 ) -> None:
-    """Issue 38, 33: in a chroot, the list has no mount above the directory, and no directory was watched."""
+    """In a chroot, the list has no mount above the directory, and no directory was watched."""
     assert is_local("/src", mounts(*points), lambda: own) is local
 
 
 def test_type_of_a_local_file_system_is_its_name_in_the_list_of_mounts(tmp_path: Path) -> None:
-    """Issue 38, 33."""
     with open("/proc/self/mountinfo") as lines:
         kinds = {line.split()[4]: line.partition(" - ")[2].split()[0] for line in lines}
     points = [

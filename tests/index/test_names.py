@@ -1,6 +1,6 @@
 """A query that has the name of a file finds the file: `rank()`, `Index.search()`, `codebase_search` and `Repositories`.
 
-Issue 38, 18. The trees have other files that say the name more often than the file itself does.
+The trees have other files that say the name more often than the file itself does.
 """
 
 from collections.abc import Callable, Mapping

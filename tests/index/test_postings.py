@@ -442,7 +442,7 @@ with sync.Index(root, location=home, chunker="windows") as index:
 def test_full_disk_raises_one_error_and_keeps_the_old_state(plant: Plant, home: Path, size: int) -> None:
     """Simulate a full disk with a limit on file sizes, which a file of tantivy reaches first.
 
-    Issue 38, 19: the files of the unfinished refresh are removed, and the log is emptied. Python must not write
+    The files of the unfinished refresh are removed, and the log is emptied. Python must not write
     truncated bytecode of modules under the limit, which breaks later tests.
     """
     root = plant({"a.py": "def cookies(): ...\n"})
@@ -591,7 +591,7 @@ def test_directory_that_is_removed_during_a_write_is_created_again(tmp_path: Pat
 
 
 def test_abandoned_write_removes_only_what_it_has_left(tmp_path: Path) -> None:
-    """Issue 38, 19: not the files of the last commit, not the lock of another writer, and no file of others."""
+    """Not the files of the last commit, not the lock of another writer, and no file of others."""
     schema = tantivy.SchemaBuilder().add_text_field("words", tokenizer_name="raw").build()
     folder = EngineFolder(tmp_path / "words", lambda: schema, {})
     folder.make()

@@ -33,7 +33,7 @@ def no_pydantic_ai(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_detect_is_public() -> None:
-    """Issue 19, line 12: `detect()` returns the choice of `'auto'` and the reasons."""
+    """`detect()` returns the choice of `'auto'` and the reasons."""
     assert {"detect", "DetectedProvider"} <= set(index.__all__)
     assert [type(one) for one in detect()] == [index.DetectedProvider] * 4
     assert [(one.provider, one.configured) for one in detect()] == [
@@ -46,7 +46,7 @@ def test_detect_is_public() -> None:
 
 @pytest.mark.usefixtures("no_pydantic_ai")
 def test_unknown_embedder_error_names_the_known_ones_without_the_extra() -> None:
-    """Issue 19, line 12: the error for an unknown name does not ask for a package."""
+    """The error for an unknown name does not ask for a package."""
     with pytest.raises(EmbeddingError) as caught:
         embedder("bogus")
     known = "auto, wordllama, github-copilot, openai, google, ollama, voyageai, cohere"
@@ -71,7 +71,7 @@ def test_known_provider_without_its_package_names_the_extra(name: str, extra: st
 
 @pytest.mark.usefixtures("no_pydantic_ai")
 def test_key_of_a_provider_without_its_package_is_detected_and_not_usable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 19, line 12: a provider needs a key and its package."""
+    """A provider needs a key and its package."""
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
     found = {one.provider: one for one in detect()}["google"]
     assert (found.embedder, found.configured) == (None, True)
@@ -84,7 +84,7 @@ def test_key_of_a_provider_without_its_package_is_detected_and_not_usable(monkey
 def test_auto_skips_a_provider_without_its_package_and_logs_the_reason(
     provider: Provider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Issue 19, line 12: `'auto'` with GOOGLE_API_KEY and without google-genai takes the next provider."""
+    """`'auto'` with GOOGLE_API_KEY and without google-genai takes the next provider."""
     pytest.importorskip("openai")
     pytest.importorskip("pydantic_ai")
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
@@ -106,7 +106,7 @@ def test_auto_skips_a_provider_without_its_package_and_logs_the_reason(
 def test_status_says_why_auto_has_chosen_an_embedder(
     tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 19, line 12: the status shows the choice with its reason."""
+    """The status shows the choice with its reason."""
     for package in ("numpy", "openai", "pydantic_ai"):
         pytest.importorskip(package)
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
@@ -121,7 +121,7 @@ def test_status_says_why_auto_has_chosen_an_embedder(
 
 
 def test_copilot_is_chosen_by_auto_only_with_the_address_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 19, line 12: GitHub retired GitHub Models; Copilot's API still exists, but is undocumented."""
+    """GitHub retired GitHub Models; Copilot's API still exists, but is undocumented."""
     monkeypatch.setenv("COPILOT_GITHUB_TOKEN", KEY)
     found = detect()[0]
     assert (found.embedder, found.configured) == (None, False)

@@ -120,7 +120,7 @@ def test_nearest_includes_all_ties_for_any_block_size(values: list[float], k: in
 
 
 def test_mean_is_subtracted_before_a_query_is_compared_with_many_rows() -> None:
-    """Issue 20, item 1: the mean does not depend on the order of additions and removals."""
+    """The mean does not depend on the order of additions and removals."""
     query = vectors.normalise(np.ones((1, 16)))[0]
     every = {bytes([number]): blob for number, blob in enumerate(pack(some(150, 16)))}
     kept = {name: blob for name, blob in every.items() if name[0] >= 30}

@@ -106,7 +106,7 @@ def odd(plant: Plant) -> Path:
 @pytest.mark.slow
 @pytest.mark.usefixtures("leaks_nothing")
 def test_index_is_the_same_with_processes(odd: Path, tmp_path: Path) -> None:
-    """Issue 20: all rows, byte for byte, and all scores are those of a build in one process."""
+    """All rows, byte for byte, and all scores are those of a build in one process."""
     seen: set[int] = set()
     alone = build(odd, tmp_path / "alone", 0, lambda _: seen.update(child.pid for child in workers()))
     assert seen == set()

@@ -70,7 +70,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_globs_and_types_choose_archives_by_name_or_members(
     options: dict[str, Any], found: list[str], planted: Path
 ) -> None:
-    """Issue 38, 16: `glob="*.gz"` with `inside=` found nothing, where `rg -z -g '*.gz'` searches these files."""
+    """`glob="*.gz"` with `inside=` found nothing, where `rg -z -g '*.gz'` searches these files."""
     inside, found = ("zip", "gz"), sorted(found)
     assert sorted(match.path or "" for match in sync.search("needle", cwd=planted, inside=inside, **options)) == found
     assert sorted(one.path for one in sync.count("needle", cwd=planted, inside=inside, **options)) == found
@@ -79,7 +79,7 @@ def test_globs_and_types_choose_archives_by_name_or_members(
 
 
 def test_named_archive_is_searched_even_if_a_glob_excludes_it(planted: Path) -> None:
-    """Issue 38, 16: as rg searches each file that is named; members are still chosen by their own names."""
+    """As rg searches each file that is named; members are still chosen by their own names."""
     for options, expected in (({"glob": "!*.zip"}, ZIP), ({"glob": ["!*.zip", "!*.py"]}, ZIP[:2])):
         found = sync.search("needle", cwd=planted, paths="z.zip", inside=("zip", "gz"), **options)
         assert sorted(match.path for match in found if match.path and "!/" in match.path) == expected
@@ -88,7 +88,7 @@ def test_named_archive_is_searched_even_if_a_glob_excludes_it(planted: Path) -> 
 
 
 def test_tool_and_command_choose_archives_by_name(planted: Path) -> None:
-    """Issue 38, 16: the same holds for the tool and the command line."""
+    """The same holds for the tool and the command line."""
     answer = sync.Workspace(planted).grep_content("needle", file_pattern="*.gz", inside="gz")
     assert all(name in answer for name in GZ)
     assert "p.py" not in answer

@@ -33,7 +33,7 @@ def repository(plant: Plant) -> Path:
 
 
 def test_file_of_a_match_is_absolute(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 41, 3: each caller had to join `cwd` and `match.path`."""
+    """Each caller had to join `cwd` and `match.path`."""
     folder = plant({"src/a.py": "needle\n"})
     expected = folder / "src" / "a.py"
     assert only(folder).file(folder) == only(folder).file(str(folder)) == expected

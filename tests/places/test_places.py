@@ -260,7 +260,7 @@ class Own:
 def test_runs_of_a_place_of_a_caller_may_be_in_any_place(
     base: str, tops: str, files: Files, instead: Files, options: dict[str, Any], later: bool, detected: str
 ) -> None:
-    """Issue 37: what such a place found only after its first runs was lost, without an error."""
+    """What such a place found only after its first runs was lost, without an error."""
     require_git()
     if "max_depth" in options and "inside" in tops:
         options = {}
@@ -388,7 +388,7 @@ def test_further_runs_of_a_place_are_in_the_other_place_too(plant: Plant) -> Non
 
 @pytest.mark.slow
 def test_named_path_may_exist_only_in_the_place(plant: Plant) -> None:
-    """Issue 38, 26: only a path that the place lacks is missing."""
+    """Only a path that the place lacks is missing."""
     folder = plant({"base/a.txt": "needle\n", "base/gone.txt": "needle\n", "cp/b.txt": CYRILLIC.encode("cp1251")})
     texts: dict[str, str | bytes | None] = {"new.txt": "needle\n", "dir/new.txt": "needle\n", "gone.txt": None}
     (folder / "rev").mkdir()
@@ -427,7 +427,7 @@ def test_place_of_a_caller_knows_its_paths(plant: Plant) -> None:
 
 
 def test_text_outside_of_the_paths_is_not_searched(plant: Plant) -> None:
-    """Issue 38, 26: a text that replaces no file of a revision was found below every path."""
+    """A text that replaces no file of a revision was found below every path."""
     folder = plant({"rev/x": ""}) / "rev"
     texts: dict[str, str | bytes | None] = {"other.txt": "needle\n", "./src/b.txt": "needle\n"}
     place = Overlay(based("rev", folder, {"src/a.txt": b"needle\n"}), texts)

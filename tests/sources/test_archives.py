@@ -49,23 +49,23 @@ def read(name: str, content: bytes, *inside: str) -> tuple[dict[str, bytes], dic
 class TestSuffixes:
     @pytest.mark.parametrize("suffix", ["taz", "tgz", "tar.gz", "tar"])
     def test_tar_of_gzip_is_opened(self, suffix: str) -> None:
-        """Issue 38, 14: GNU tar's suffixes (its manual, 8.1.1 'Creating and Reading Compressed Archives')."""
+        """GNU tar's suffixes (its manual, 8.1.1 'Creating and Reading Compressed Archives')."""
         assert read(f"f.{suffix}", tarred({"a": b"needle"})) == ({f"f.{suffix}!/a": b"needle"}, {})
 
     @pytest.mark.parametrize("suffix", ["tbz", "tb2", "tbz2", "tz2", "tar.bz2", "tar.bz", "TBZ"])
     def test_tar_of_bzip2_is_opened(self, suffix: str) -> None:
-        """Issue 38, 14: such a file was not opened, and there was no error."""
+        """Such a file was not opened, and there was no error."""
         assert read(f"f.{suffix}", tarred({"a": b"needle"}, "w:bz2")) == ({f"f.{suffix}!/a": b"needle"}, {})
 
     @pytest.mark.parametrize("suffix", ["tlz", "tar.lzma", "tar.xz", "txz"])
     def test_tar_of_lzma_is_opened(self, suffix: str) -> None:
-        """Issue 38, 14: `.tlz` and `.tar.lzma`."""
+        """`.tlz` and `.tar.lzma`."""
         packed = lzma.compress(tarred({"a": b"needle"}, "w:"), format=lzma.FORMAT_ALONE)
         assert read(f"f.{suffix}", packed) == ({f"f.{suffix}!/a": b"needle"}, {})
 
     @pytest.mark.parametrize("suffix", ["tar", "tgz", "tar.gz", "tar.zst"])
     def test_first_bytes_tell_the_compression_and_not_the_suffix(self, suffix: str) -> None:
-        """Issue 38, 14: `tar xf` reads a `.tar` that is compressed, and a `.tgz` that is not or is in another way."""
+        """`tar xf` reads a `.tar` that is compressed, and a `.tgz` that is not or is in another way."""
         for mode in ("w:", "w:gz", "w:bz2", "w:xz"):
             if (suffix, mode) != ("tar.zst", "w:"):
                 assert read(f"f.{suffix}", tarred({"a": b"needle"}, mode)) == ({f"f.{suffix}!/a": b"needle"}, {})
@@ -82,13 +82,13 @@ class TestSuffixes:
         ],
     )
     def test_compression_that_python_lacks_is_an_error(self, suffix: str, start: bytes, text: str) -> None:
-        """Issue 38, 14: no file that is left out is left out in silence."""
+        """No file that is left out is left out in silence."""
         found, errors = read(f"f.{suffix}", start + bytes(99))
         assert found == {}
         assert [text in message and "Python cannot read" in message for message in errors.values()] == [True]
 
     def test_zstd_in_a_tar_without_a_package_is_an_error_of_the_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Issue 38, 14: it ended the search."""
+        """It ended the search."""
         for module in ("compression.zstd", "backports.zstd"):
             monkeypatch.setitem(sys.modules, module, None)
         found, errors = read("f.tar.zst", b"\x28\xb5\x2f\xfd" + bytes(99), "tar")
@@ -117,7 +117,7 @@ class TestDamage:
         ],
     )
     def test_text_before_a_cut_is_read(self, name: str, pack: Callable[[bytes], bytes]) -> None:
-        """Issue 38, 14: zcat, bzcat, xzcat and zstdcat print the text before the cut, and then an error."""
+        """zcat, bzcat, xzcat and zstdcat print the text before the cut, and then an error."""
         text = b"".join(b"%d\n" % zlib.crc32(b"%d" % number) for number in range(60_000))  # bzip2 and zstd have blocks
         found, errors = read(name, cut(pack(text)))
         (content,) = found.values()
@@ -138,18 +138,18 @@ class TestDamage:
         ],
     )
     def test_text_of_a_gzip_with_a_wrong_end_is_read(self, change: Callable[[bytes], bytes]) -> None:
-        """Issue 38, 14: `zcat` prints the whole text."""
+        """`zcat` prints the whole text."""
         for text in (b"needle\n", TEXT):
             found, errors = read("log.gz", change(gzip.compress(text)))
             assert found == {"log.gz!/log": text}
             assert len(errors) == 1
 
     def test_zeros_after_a_gzip_are_no_error(self) -> None:
-        """Issue 38, 14: a block device pads a file with zeros, which gzip ignores."""
+        """A block device pads a file with zeros, which gzip ignores."""
         assert read("log.gz", gzip.compress(b"needle") + bytes(600)) == ({"log.gz!/log": b"needle"}, {})
 
     def test_text_before_a_damaged_place_is_read(self) -> None:
-        """Issue 38, 14: damage in the middle loses at most 4 KiB before it."""
+        """Damage in the middle loses at most 4 KiB before it."""
         packed = bytearray(gzip.compress(TEXT))
         packed[len(packed) // 2 : len(packed) // 2 + 40] = b"\xff" * 40
         found, errors = read("log.gz", bytes(packed))
@@ -157,7 +157,7 @@ class TestDamage:
         assert len(errors) == 1
 
     def test_members_before_a_cut_of_a_tar_are_read(self) -> None:
-        """Issue 38, 14: `tar xf` extracts the members before the cut, and the beginning of the one with the cut."""
+        """`tar xf` extracts the members before the cut, and the beginning of the one with the cut."""
         files = {"a": b"needle", "b": TEXT, "c": b"later"}
         for name, mode in (("f.tgz", "w:gz"), ("f.tar", "w:"), ("f.txz", "w:xz")):
             found, errors = read(name, cut(tarred(files, mode)))
@@ -168,7 +168,7 @@ class TestDamage:
             assert errors
 
     def test_cut_between_two_members_of_a_tar_is_an_error(self) -> None:
-        """Issue 38, 14: a compressed tar that ends too early is never complete."""
+        """A compressed tar that ends too early is never complete."""
         whole = tarred({"a": b"needle"}, "w:")
         packed = gzip.compress(whole[:1024]) + gzip.compress(whole[1024:])[:9]
         found, errors = read("f.tgz", packed)
@@ -177,7 +177,7 @@ class TestDamage:
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
     def test_member_of_a_zip_with_a_wrong_checksum_is_read(self, method: int) -> None:
-        """Issue 38, 14: `unzip -p` prints the text, and an error."""
+        """`unzip -p` prints the text, and an error."""
         content = zipped({"bad": b"a needle", "good": b"needle"}, method)
         wrong = content.replace(struct.pack("<I", zlib.crc32(b"a needle")), b"\1\2\3\4")
         found, errors = read("f.zip", wrong)
@@ -185,7 +185,7 @@ class TestDamage:
         assert "Bad CRC-32" in errors["f.zip!/bad"]
 
     def test_document_with_a_damage_is_not_read(self) -> None:
-        """Issue 38, 14: a part of a document is no document."""
+        """A part of a document is no document."""
         notebook = b'{"cells": [{"source": "needle"}]}'
         found, errors = read("f.zip", cut(zipped({"n.ipynb": notebook})), "zip", "ipynb")
         assert found == {}
@@ -206,23 +206,23 @@ def renamed(content: bytes, old: bytes, new: bytes, *, system: int = 3) -> bytes
 class TestNames:
     @pytest.mark.parametrize("name", ["é.py", "日本.txt", "dir/Ω-🙂.md"])
     def test_utf8_without_the_flag_is_read_as_utf8(self, name: str) -> None:
-        """Issue 38, 14: Info-ZIP and old versions of macOS write UTF-8 without the flag (APPNOTE.TXT 4.4.4, bit 11)."""
+        """Info-ZIP and old versions of macOS write UTF-8 without the flag (APPNOTE.TXT 4.4.4, bit 11)."""
         encoded = name.encode()
         content = renamed(zipped({"x" * len(encoded): b"needle"}), b"x" * len(encoded), encoded)
         assert read("f.zip", content) == ({f"f.zip!/{name}": b"needle"}, {})
 
     def test_names_of_dos_are_read_as_cp437(self) -> None:
-        """Issue 38, 14: APPNOTE.TXT appendix D.1."""
+        """APPNOTE.TXT appendix D.1."""
         content = renamed(zipped({"xx.txt": b"needle"}), b"xx", "éü".encode("cp437"), system=0)
         assert [*read("f.zip", content)[0]] == ["f.zip!/éü.txt"]
 
     def test_names_of_unix_in_another_encoding_keep_their_bytes(self) -> None:
-        """Issue 38, 14: as names in a tar and on the disk."""
+        """As names in a tar and on the disk."""
         content = renamed(zipped({"xx.txt": b"needle"}), b"xx", b"\xe9a")
         assert [*read("f.zip", content)[0]] == ["f.zip!/\udce9a.txt"]
 
     def test_extra_field_with_the_name_in_utf8_counts(self) -> None:
-        """Issue 38, 14: Info-ZIP's Unicode Path (APPNOTE.TXT 4.6.9)."""
+        """Info-ZIP's Unicode Path (APPNOTE.TXT 4.6.9)."""
         raw, name = "é".encode("cp850"), "é.py".encode()
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as archive:
@@ -236,7 +236,7 @@ class TestNames:
         assert [*read("f.zip", stale)[0]] == ["f.zip!/é.py"]  # cp437, in which this sign is at the same place
 
     def test_backslashes_of_windows_separate_directories(self, plant: Callable[..., Path]) -> None:
-        """Issue 38, 14: .NET 4 wrote such names, which APPNOTE.TXT 4.4.17 forbids; no glob matched them."""
+        """.NET 4 wrote such names, which APPNOTE.TXT 4.4.17 forbids; no glob matched them."""
         folder = plant({"f.zip": zipped({"src\\deep\\a.py": b"needle", "src\\b.txt": b"needle", "c.py": b"needle"})})
 
         def found(glob: str) -> list[str | None]:
@@ -247,13 +247,13 @@ class TestNames:
         assert found("!deep") == ["f.zip!/src/b.txt", "f.zip!/c.py"]
 
     def test_backslash_of_unix_is_a_character_of_the_name(self) -> None:
-        """Issue 38, 14: units of systemd have such names; a zip with `/` in the name is not from .NET."""
+        """Units of systemd have such names; a zip with `/` in the name is not from .NET."""
         names = [r"etc/dev-disk-by\x2duuid.swap", "a/b\\c"]
         assert [*read("f.zip", zipped(dict.fromkeys(names, b"x")))[0]] == [f"f.zip!/{name}" for name in names]
         assert [*read("f.tar", tarred({r"dev\x2d": b"x"}))[0]] == [r"f.tar!/dev\x2d"]
 
     def test_directory_with_a_backslash_is_no_member(self) -> None:
-        """Issue 38, 14: .NET ends the names of directories with a backslash."""
+        """.NET ends the names of directories with a backslash."""
         assert read("f.zip", zipped({"dir\\": b"", "dir\\a": b"needle"})) == ({"f.zip!/dir/a": b"needle"}, {})
 
 
@@ -278,7 +278,7 @@ def deflate64(files: dict[str, bytes]) -> bytes:
 
 class TestDeflate64:
     def test_members_are_read_with_the_extra(self, plant: Callable[..., Path]) -> None:
-        """Issue 38, 15: `inside="zip"` needed another package than `ripwrap install`."""
+        """`inside="zip"` needed another package than `ripwrap install`."""
         content = deflate64({"a.py": b"x\nneedle\n", "b.txt": TEXT * 20 + b"needle\n", "empty": b""})
         found, errors = read("f.zip", content)
         assert (found, errors) == (
@@ -292,7 +292,7 @@ class TestDeflate64:
         ]
 
     def test_error_names_the_package(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Issue 38, 15: the error said only that Python cannot read it."""
+        """The error said only that Python cannot read it."""
         content = deflate64({"a": b"needle", "b": b"x"})
         for module in ("inflate64", "zipfile_deflate64"):
             monkeypatch.setitem(sys.modules, module, None)
@@ -302,7 +302,7 @@ class TestDeflate64:
         assert 'pip install "ripwrap[deflate64]"' in errors["f.zip!/a"]
 
     def test_damage_is_an_error_beside_the_text_before_it(self) -> None:
-        """Issue 38, 15: Deflate64 has the limits and the errors of the other methods."""
+        """Deflate64 has the limits and the errors of the other methods."""
         content = deflate64({"a": TEXT, "b": b"needle"})
         wrong = content.replace(struct.pack("<I", zlib.crc32(TEXT)), b"\1\2\3\4")
         found, errors = read("f.zip", wrong)
@@ -316,7 +316,7 @@ class TestDeflate64:
 
     @pytest.mark.slow
     def test_bomb_is_left_at_the_bound(self) -> None:
-        """Issue 38, 15: 512 packed bytes may be 15 MB, so few bytes are unpacked at a time."""
+        """512 packed bytes may be 15 MB, so few bytes are unpacked at a time."""
         content = deflate64({"a": bytes(60 << 20)})
         found, errors = read("f.zip", content)
         assert found == {}
@@ -327,7 +327,7 @@ class TestDeflate64:
 
 
 def test_missing_package_of_a_compressed_file_is_an_error_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 15: the neighbor of a missing package is named when the search is called."""
+    """The neighbor of a missing package is named when the search is called."""
     for module in ("compression.zstd", "backports.zstd"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(RipwrapError, match=r"backports\.zstd"):
@@ -335,7 +335,7 @@ def test_missing_package_of_a_compressed_file_is_an_error_of_the_call(monkeypatc
 
 
 def test_damaged_tar_of_documents_is_searched_up_to_the_damage() -> None:
-    """Issue 38, 14: the members of an archive in an archive, too."""
+    """The members of an archive in an archive, too."""
     inner = cut(tarred({"a": b"needle", "b": TEXT}))
     found, errors = read("f.zip", zipped({"in.tgz": inner, "z": b"needle"}))
     assert {"f.zip!/in.tgz!/a", "f.zip!/in.tgz!/b", "f.zip!/z"} == found.keys()

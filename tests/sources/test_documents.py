@@ -57,18 +57,18 @@ def paragraphs(body: str) -> list[tuple[int | None, str]]:
     ],
 )
 def test_every_text_below_a_paragraph_is_read(inner: str) -> None:
-    """Issue 38, 13: the texts that ECMA-376 part 1 (17.3 to 17.16, 22.1) allows below `w:p`."""
+    """The texts that ECMA-376 part 1 (17.3 to 17.16, 22.1) allows below `w:p`."""
     assert paragraphs(f"<w:p>{run('a ')}{inner}{run(' b')}</w:p>") == [(1, "a needle b")]
 
 
 def test_deleted_text_is_not_read() -> None:
-    """Issue 38, 13: deleted text (`w:delText`) and deleted formulas are left out."""
+    """Deleted text (`w:delText`) and deleted formulas are left out."""
     deleted = "<w:r><w:delText>gone</w:delText></w:r><m:oMath><m:r><m:t>gone</m:t></m:r></m:oMath>"
     assert paragraphs(f"<w:p>{run('a')}<w:del w:id='1'>{deleted}</w:del></w:p>") == [(1, "a")]
 
 
 def test_signs_of_a_run_are_characters() -> None:
-    """Issue 38, 13: tabs, breaks and hyphens between texts are kept, also in insertions."""
+    """Tabs, breaks and hyphens between texts are kept, also in insertions."""
     signs = "<w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t><w:noBreakHyphen/><w:t>d</w:t><w:cr/></w:r>"
     assert paragraphs(f"<w:p><w:ins w:id='1'>{signs}</w:ins>{run('e')}</w:p>") == [(1, "a\tb\nc-d\ne")]
     page = "<w:r><w:t>a</w:t><w:br w:type='page'/><w:t>b</w:t></w:r>"
@@ -76,7 +76,7 @@ def test_signs_of_a_run_are_characters() -> None:
 
 
 def test_text_box_is_a_paragraph_of_its_own_and_is_read_once() -> None:
-    """Issue 38, 13: a paragraph in a text box is not a part of the paragraph around it."""
+    """A paragraph in a text box is not a part of the paragraph around it."""
     box = f"<w:txbxContent><w:p>{run('in')}</w:p></w:txbxContent>"
     both = f"<mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent>"
     body = f"<w:p>{run('out')}<w:r>{both}</w:r>{run('side')}</w:p><w:p>{run('next')}</w:p>"

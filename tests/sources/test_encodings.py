@@ -40,7 +40,7 @@ def counts(folder: Path, pattern: str, encoding: str | None = None) -> Counter[s
 
 @pytest.mark.slow
 def test_one_sign_is_no_double_byte_text(plant: Callable[..., Path]) -> None:
-    """Issue 38, 17: one Latin-1 sign was guessed as big5, and swallowed the letter after it."""
+    """One Latin-1 sign was guessed as big5, and swallowed the letter after it."""
     signs = "µ©éß°ñ£ü½"
     texts = {f"{ord(sign)}-{at}": line.format(sign) for sign in signs for at, line in enumerate(LINES)}
     folder = plant({name: f"{text}\n".encode("latin1") for name, text in texts.items()})
@@ -66,7 +66,7 @@ def text_of(chance: random.Random, words: list[str]) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(times(2, 40)))
 def test_detection_never_finds_fewer_ascii_words(tmp_path: Path, seed: int) -> None:
-    """Issue 38, 17: each line of the text that has an ASCII word is found with detection.
+    """Each line of the text that has an ASCII word is found with detection.
 
     In texts of one byte for each character, these are the lines that a search without detection finds. In other texts,
     that search also finds second bytes of characters.
@@ -88,7 +88,7 @@ def test_detection_never_finds_fewer_ascii_words(tmp_path: Path, seed: int) -> N
 
 
 def test_short_texts_of_two_bytes_are_still_guessed(plant: Callable[..., Path]) -> None:
-    """Issue 38, 17: the neighbor, texts in which the second bytes are rightly no letters."""
+    """The neighbor, texts in which the second bytes are rightly no letters."""
     texts = {
         "gb18030": "今天天气很好, 我们去公园散步 ok\n",
         "cp932": "表示 ソース1 これは日本語のテストファイルです x2\n検索で見つかるはずの行\n",

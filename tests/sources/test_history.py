@@ -134,7 +134,7 @@ def check(folder: Path, history: History, ids: list[str], paths: Sequence[str]) 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(times(3, 100)))
 def test_commits_of_versions_are_those_of_a_walk_over_all_trees(tmp_path: Path, seed: int) -> None:
-    """Issue 38, 10: merges, octopus merges, `-s ours`, dates that run backwards, with and without paths."""
+    """Merges, octopus merges, `-s ours`, dates that run backwards, with and without paths."""
     require_git()
     chance = random.Random(seed)
     git(tmp_path, "init", "-q")
@@ -146,7 +146,7 @@ def test_commits_of_versions_are_those_of_a_walk_over_all_trees(tmp_path: Path, 
 
 
 def test_merge_that_resolves_to_something_else_has_not_the_versions_of_its_parents(tmp_path: Path) -> None:
-    """Issue 38, 10: `last` named the first parent of a merge for versions that only the others had."""
+    """`last` named the first parent of a merge for versions that only the others had."""
     one, two, three, four = ({"a": ("100644", content)} for content in range(4))
     history = History([(), (0,), (0,), (1, 2), (1, 2), (4,)], [1, 2, 3, 4, 5, 6], [one, two, three, four, two, four])
     git(tmp_path, "init", "-q")
@@ -157,7 +157,7 @@ def test_merge_that_resolves_to_something_else_has_not_the_versions_of_its_paren
 
 
 def test_side_branch_that_was_not_merged_in_is_searched_with_paths(tmp_path: Path) -> None:
-    """Issue 38, 10: with paths, git leaves out a branch whose files a merge does not take (git-log(1))."""
+    """With paths, git leaves out a branch whose files a merge does not take (git-log(1))."""
     base, side = {"a": ("100644", 0)}, {"a": ("100644", 1)}
     git(tmp_path, "init", "-q")
     ids = imported(tmp_path, History([(), (0,), (0, 1)], [1, 2, 3], [base, side, base]), "refs/heads/main")
@@ -170,7 +170,7 @@ def test_side_branch_that_was_not_merged_in_is_searched_with_paths(tmp_path: Pat
 
 
 def test_version_that_is_left_elsewhere_or_as_a_link_is_not_gone(tmp_path: Path) -> None:
-    """Issue 38, 10: copies, renames, changes of the mode, and links with the same content."""
+    """Copies, renames, changes of the mode, and links with the same content."""
     copied = {"a": ("100644", 0), "b": ("100644", 0)}
     trees: list[Tree] = [{"a": ("100644", 0)}, copied, {"b": ("100755", 0)}, {"b": ("120000", 0)}, {"c": ("100644", 1)}]
     git(tmp_path, "init", "-q")
@@ -185,7 +185,7 @@ def test_version_that_is_left_elsewhere_or_as_a_link_is_not_gone(tmp_path: Path)
 
 
 def test_versions_that_wait_are_counted_until_their_commit_comes() -> None:
-    """Issue 38, 10: a history of a million changes needs no more memory than its longest branches."""
+    """A history of a million changes needs no more memory than its longest branches."""
     known = Lifetimes("tip", ["here"])
     for version in ("here", "x", "x", "y"):
         known.remove(version, "parent")
@@ -197,7 +197,7 @@ def test_versions_that_wait_are_counted_until_their_commit_comes() -> None:
 
 
 def test_versions_after_a_date_are_those_that_commits_after_it_made(tmp_path: Path) -> None:
-    """Issue 38, 10: a merge introduces only what none of its parents has; a change of the mode introduces nothing."""
+    """A merge introduces only what none of its parents has; a change of the mode introduces nothing."""
     old, main, side = ({"a": ("100644", content)} for content in range(3))
     merged = main | {"b": ("100644", 3)}
     trees: list[Tree] = [old, main, side, merged, merged | {"a": ("100755", 1)}]
@@ -209,7 +209,7 @@ def test_versions_after_a_date_are_those_that_commits_after_it_made(tmp_path: Pa
 
 
 def test_versions_that_wait_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 10: versions that wait for a commit are held in memory, and count for the limit of a history."""
+    """Versions that wait for a commit are held in memory, and count for the limit of a history."""
     many: Tree = {f"f{number}": ("100644", number) for number in range(50)}
     git(tmp_path, "init", "-q")
     ids = imported(tmp_path, History([(), (0,)], [1, 9_000], [many, {}]), "refs/heads/main")
@@ -220,7 +220,7 @@ def test_versions_that_wait_have_a_limit(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_commit_with_very_many_parents_is_an_error(tmp_path: Path) -> None:
-    """Issue 38, 10: a bomb, because the same parent may be repeated."""
+    """A bomb, because the same parent may be repeated."""
     git(tmp_path, "init", "-q")
     (tmp_path / "a").write_text("needle 1\n")
     git(tmp_path, "add", "a")

@@ -478,7 +478,7 @@ class TestBombs:
 
     @pytest.mark.parametrize("history", [False, True])
     def test_large_blob_is_searched_without_holding_it(self, root: Path, *, history: bool) -> None:
-        """Issue 38, 12: a blob of 1.2 GB took 1,235 MB of memory."""
+        """A blob of 1.2 GB took 1,235 MB of memory."""
         import tracemalloc
 
         loose_blob(root, times(64, 200) << 20)
@@ -497,7 +497,7 @@ class TestBombs:
     def test_large_blob_of_a_history_is_a_warning(
         self, root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Issue 38, 12: the limit of a member of an archive also holds for a version of a file."""
+        """The limit of a member of an archive also holds for a version of a file."""
         monkeypatch.setattr(git_sources, "MAX_BLOB_BYTES", 4 << 20)
         loose_blob(root, 8 << 20)
         assert [match.path for match in sync.search_history("needle", cwd=root, rev="big")] == ["small"]

@@ -46,14 +46,14 @@ def lines(content: bytes, sheet: str = "S") -> dict[int, str]:
     ],
 )
 def test_far_cell_leaves_the_workbook_readable(cells: str, expected: dict[int, str]) -> None:
-    """Issue 38, 14: one cell in XFD1048576 made calamine need memory for 17 billion cells, and lost the workbook."""
+    """One cell in XFD1048576 made calamine need memory for 17 billion cells, and lost the workbook."""
     content = xlsx_of({"first": row(2, cell("B2", "a")), "S": cells, "last": row(1, cell("A1", "b"))})
     assert lines(content) == expected
     assert (lines(content, "first"), lines(content, "last")) == ({2: "\ta"}, {1: "b"})
 
 
 def test_table_of_cells_gives_the_text_of_the_sheet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 14: shared strings, rich texts, numbers, dates, booleans, errors and formulas keep their texts."""
+    """Shared strings, rich texts, numbers, dates, booleans, errors and formulas keep their texts."""
     sheet = "".join(
         (
             row(
@@ -90,7 +90,7 @@ def test_table_of_cells_gives_the_text_of_the_sheet(monkeypatch: pytest.MonkeyPa
 
 
 def test_prefix_of_the_elements_does_not_matter() -> None:
-    """Issue 38, 14: other programs write `x:row` and single quotes."""
+    """Other programs write `x:row` and single quotes."""
     cells = row(1, cell("A1", "a")) + row(1_048_576, cell("XFD1048576", "needle"))
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(xlsx_of({"S": cells}))) as old, zipfile.ZipFile(out, "w") as new:
@@ -103,7 +103,7 @@ def test_prefix_of_the_elements_does_not_matter() -> None:
 
 
 def test_sheet_with_too_much_space_is_one_error() -> None:
-    """Issue 38, 14: a text of tabs is limited before it is made, and the other sheets are read."""
+    """A text of tabs is limited before it is made, and the other sheets are read."""
     wide = "".join(row(number, cell(f"XFD{number}", "y")) for number in range(1, 5000))
     parts = {place.sheet: text for place, text in read_xlsx(xlsx_of({"S": wide, "T": row(1, cell("A1", "needle"))}))}
     assert "its cells are too far apart: its text is larger than 67108864 bytes" in str(parts["S"])
@@ -111,7 +111,7 @@ def test_sheet_with_too_much_space_is_one_error() -> None:
 
 
 def test_document_type_of_a_sheet_is_refused() -> None:
-    """Issue 38, 14: entities of a document type may expand without end, and no workbook has one."""
+    """Entities of a document type may expand without end, and no workbook has one."""
     entities = "".join(f'<!ENTITY e{level} "{f"&e{level - 1};" * 9}">' for level in range(1, 4))
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(xlsx_of({"S": FAR}))) as old, zipfile.ZipFile(out, "w") as new:

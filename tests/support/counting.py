@@ -11,7 +11,7 @@ from ripwrap.binary import RgBinary
 
 
 class CountingRg:
-    """Rg that logs each listing of files.
+    """rg that logs each listing of files.
 
     Attributes:
         path: Path of the program.

@@ -1,4 +1,4 @@
-"""Anchors of lines, and the tool `resolve`: issue 22, item 8."""
+"""Anchors of lines, and the tool `resolve`."""
 
 import re
 import zlib

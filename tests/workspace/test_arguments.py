@@ -66,7 +66,7 @@ def changed(arguments: dict[str, Any]) -> dict[str, Any]:
         ({"pattern": "y", "case_sensitive": False, "-i": True}, {"pattern": "y", "case_insensitive": True}),
         ({"pattern": "y", "-i": True, "case_insensitive": True}, {"pattern": "y", "case_insensitive": True}),
         ({"pattern": "y", "head_limit": "0"}, {"pattern": "y", "max_matches": MAX_NUMBER}),
-        # Issue 39, 7: arguments that models bring from elsewhere.
+        # Arguments that models bring from elsewhere.
         ({"pattern": "y", "-o": True}, {"pattern": "y", "context_lines": 0}),
         ({"pattern": "y", "onlyMatching": "true", "-C": 1}, {"pattern": "y", "context_lines": 1}),
         ({"pattern": "y", "only_matching": False, "names_only": False, "-c": False}, {"pattern": "y"}),

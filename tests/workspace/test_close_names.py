@@ -56,7 +56,7 @@ def question(*paths: str) -> str:
 def test_short_name_is_found_by_find_files_and_read_file(
     rg: RgBinary, plant: Plant, fuzzy: None, name: str, close: str
 ) -> None:
-    """Issue 39, 8: `find_files("usrctl")` found nothing, and named nothing."""
+    """`find_files("usrctl")` found nothing, and named nothing."""
     tools = sync.Workspace(plant(FILES), rg=rg)
     assert question(close) in tools.find_files(name)
     assert tools.read_file(name).endswith(f"; ls lists the files\n{question(close)}")
@@ -88,7 +88,7 @@ def test_without_rapidfuzz_typing_errors_and_directories_are_corrected(
 
 @pytest.mark.extra
 def test_equally_close_names_are_sorted_by_suffix_directory_and_age(plant: Plant, fuzzy: None) -> None:
-    """Issue 39, 8: files that changed last come first."""
+    """Files that changed last come first."""
     paths = ["a/cart_item.ts", "b/cart_item.py", "c/cart_item.py", "shop/cart_item.py", "d/cart_items.py"]
     root = plant(dict.fromkeys(paths, ""))
     for age, path in enumerate(paths):
@@ -227,7 +227,7 @@ def test_number_of_files_is_bounded(plant: Plant, no_fuzzy: None, monkeypatch: p
 @pytest.mark.slow
 @pytest.mark.timeout(60)
 def test_close_name_is_found_among_a_hundred_thousand(fuzzy: None) -> None:
-    """Issue 39, 8: names of any length end within the limit, which is checked for each thousand files."""
+    """Names of any length end within the limit, which is checked for each thousand files."""
     compare, most, together = close_names._library()
     assert (most, together) == (100_000, 1_000)
     paths = [f"d{number % 100}/{'abcd' * (number % 60)}{number}.py" for number in range(most - 1)]

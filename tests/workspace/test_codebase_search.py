@@ -59,7 +59,7 @@ def test_codebase_search_without_an_index_ranks_current_files(api: str, shop: Pa
 
 @pytest.mark.parametrize("api", APIS)
 def test_codebase_search_names_what_could_not_be_read(api: str, shop: Path, plant: Plant, unprivileged: Path) -> None:
-    """Issue 19, line 2: the answer was only that there is no result, or fewer results."""
+    """The answer was only that there is no result, or fewer results."""
     plant({"secret/cookies.py": "cookie\n", "src/shut.py": "cookie\n"})
     denied = "could not be read, the first: {}: Permission denied (os error 13)."
     asked = Asked(api, shop, rg=unprivileged)
@@ -258,7 +258,7 @@ async def test_searches_that_wait_for_the_index_block_no_threads(shop: Path, hom
 @pytest.mark.extra
 @pytest.mark.usefixtures("leaks_nothing")
 def test_one_parser_process_serves_searches_after_edits_and_ends_with_the_workspace(shop: Path, home: Path) -> None:
-    """Issue 19, line 13: a search after an edit starts no process."""
+    """A search after an edit starts no process."""
     pytest.importorskip("tree_sitter")
     workspace = sync.Workspace(shop, index=home)
     workspace.index_codebase_result()
@@ -303,7 +303,7 @@ def test_small_budget_shows_the_best_results_whole_and_names_others(
 
 
 def test_blank_lines_that_are_left_out_are_not_announced(plant: Plant) -> None:
-    """Issue 19, line 14: `[2 more lines]` stands for lines that are all blank, and `BM25 0.0` says nothing."""
+    """`[2 more lines]` stands for lines that are all blank, and `BM25 0.0` says nothing."""
     root = plant({"jar.py": "def cookie():\n    return 1\n\n\n", "x.py": "cookie = 1\n" + "x\n" * 110})
     asked = sync.Workspace(root)
     assert asked.codebase_search("cookie", path="jar.py").splitlines()[:-2] == [
@@ -480,7 +480,7 @@ def checkout(root: Path, name: str) -> None:
 
 
 def test_index_codebase_removes_branches_that_are_gone_and_keeps_vectors(shop: Path, home: Path) -> None:
-    """Issue 19, line 15: views of deleted branches stayed, and the check did not name them."""
+    """Views of deleted branches stayed, and the check did not name them."""
     workspace = sync.Workspace(shop, index=home)
     checkout(shop, "feature")
     (shop / "cakes.py").write_text("def bake_cakes(): ...\n")
@@ -508,7 +508,7 @@ def test_index_codebase_removes_branches_that_are_gone_and_keeps_vectors(shop: P
 
 
 def test_errors_of_the_index_name_tools_and_arguments_of_the_workspace(shop: Path, home: Path) -> None:
-    """Issue 19, line 15: a model read `refresh()` and `location=`."""
+    """A model read `refresh()` and `location=`."""
     home.mkdir()
     (home / NAME).write_text("a file of another program")
     text = sync.Workspace(shop, index=home).index_codebase()
@@ -518,7 +518,7 @@ def test_errors_of_the_index_name_tools_and_arguments_of_the_workspace(shop: Pat
 
 
 def test_index_status_tells_of_an_index_of_another_version(shop: Path, home: Path) -> None:
-    """Issue 19, line 11: the tool said 'not built', without a reason."""
+    """The tool said 'not built', without a reason."""
     workspace = sync.Workspace(shop, index=home)
     workspace.index_codebase()
     assert workspace.index_status().endswith("\n(codebase_search refreshes the index before it searches.)")

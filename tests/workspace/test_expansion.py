@@ -1,4 +1,4 @@
-"""`grep_content(expand="definition")`, and whole definitions in the answers of `codebase_search`: issue 22, item 2."""
+"""`grep_content(expand="definition")`, and whole definitions in the answers of `codebase_search`."""
 
 import os
 from collections.abc import Callable

@@ -31,7 +31,7 @@ Plant = Callable[..., Path]
     ],
 )
 def test_pattern_applies_to_a_file_given_as_path(rg: RgBinary, plant: Plant, pattern: str, found: bool) -> None:
-    """Issue 19, line 7: the file was listed whatever the pattern was."""
+    """The file was listed whatever the pattern was."""
     root = plant({"src/a.py": "", "src/b.txt": "", ".gitignore": "a.py\n"})
     result = sync.Workspace(root, rg=rg).find_files_result(pattern, "src/a.py")
     assert result.files == ((native("src/a.py"),) if found else ())
@@ -77,7 +77,7 @@ def nested(plant: Plant) -> Path:
 def test_entry_type_directory_finds_directories(
     nested: Path, pattern: str, arguments: dict[str, Any], found: list[str]
 ) -> None:
-    """Issue 19, line 7: no argument of `find_files` found directories."""
+    """No argument of `find_files` found directories."""
     result = sync.Workspace(nested, rg="no-such-rg").find_files_result(pattern, entry_type="directory", **arguments)
     assert list(map(slashed, result.files)) == found
     assert result.engine == "python"
@@ -143,7 +143,7 @@ def test_links_to_the_outside_are_no_directories(folder: Path, plant: Plant) -> 
 def test_empty_answer_names_a_directory_that_was_looked_for(
     rg: RgBinary, nested: Path, pattern: str, arguments: dict[str, Any], name: str | None
 ) -> None:
-    """Issue 19, line 7: the empty answer said nothing about a directory of that name."""
+    """The empty answer said nothing about a directory of that name."""
     text = sync.Workspace(nested, rg=rg).find_files(pattern, **arguments)
     assert text.startswith("No files found, not even hidden or ignored files.")
     said = (
@@ -164,7 +164,7 @@ def test_empty_answer_names_a_link_that_matches(rg: RgBinary, nested: Path) -> N
 
 
 def test_answer_about_hidden_files_names_a_directory_without_files(rg: RgBinary, nested: Path) -> None:
-    """Issue 19, line 7: the answer named only the hidden file that the glob matches."""
+    """The answer named only the hidden file that the glob matches."""
     (nested / "src/.voice").write_text("")
     text = slashed(sync.Workspace(nested, rg=rg).find_files("*voi*"))
     assert "1 file with hidden files included (include_hidden=True), the first: src/.voice." in text
@@ -187,7 +187,7 @@ def test_answer_about_hidden_files_names_a_directory_without_files(rg: RgBinary,
     ],
 )
 def test_arguments_of_other_programs(arguments: dict[str, Any], found: list[str] | None, plant: Plant) -> None:
-    """Issue 39, 7: each refusal costs a model a turn."""
+    """Each refusal costs a model a turn."""
     tools = sync.Workspace(plant(dict.fromkeys(("README.md", "readme.txt", "src/A.py"), "")))
     text = tools.call("find_files", arguments)
     if found is None:

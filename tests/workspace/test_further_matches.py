@@ -22,7 +22,7 @@ LINES = ("a", "TODO one", "x", "# TODO: second", "TODO third", "z", "y", "w", "T
 def test_line_that_matches_is_marked_as_a_match(
     rg: RgBinary, plant: Plant, offset: int, context: int, options: dict[str, Any]
 ) -> None:
-    """Issue 38, 29: a match of the window that is not on the page was shown as context, `4-     # TODO: second`."""
+    """A match of the window that is not on the page was shown as context, `4-     # TODO: second`."""
     tools = sync.Workspace(plant({"a.py": "\n".join(LINES)}), rg=rg, **options)
     text = tools.grep_content("TODO", max_matches=1, offset=offset, context_lines=context)
     for number, line in enumerate(LINES, 1):
@@ -32,7 +32,7 @@ def test_line_that_matches_is_marked_as_a_match(
 
 
 def test_match_over_several_lines_is_marked_on_each_line(rg: RgBinary, plant: Plant) -> None:
-    """Issue 38, 29: also with `multiline`."""
+    """Also with `multiline`."""
     tools = sync.Workspace(plant({"a.py": "f(1)\nx\nf(\n2)\ny\n"}), rg=rg)
     text = tools.grep_content(r"f\([^)]*\)", multiline=True, max_matches=1, context_lines=4)
     assert "\n  1: f(1)\n  2- x\n  3: f(\n  4: 2)\n  5- y\n" in text
@@ -70,7 +70,7 @@ def test_further_match_equals_the_context_with_its_values() -> None:
 def test_head_and_tail_are_lines_of_both_ends(
     plant: Plant, encoding: str, arguments: dict[str, Any], numbers: list[int]
 ) -> None:
-    """Issue 38, 29: `read_file` did not know `head` and `tail`."""
+    """`read_file` did not know `head` and `tail`."""
     root = plant({})
     (root / "a.py").write_bytes("\n".join(LINES).encode(encoding))
     found = sync.Workspace(root).read_file_result("a.py", **arguments)
@@ -80,7 +80,7 @@ def test_head_and_tail_are_lines_of_both_ends(
 
 
 def test_head_and_tail_of_a_call(plant: Plant) -> None:
-    """Issue 38, 29: text answers, an empty file, and arguments that contradict each other."""
+    """Text answers, an empty file, and arguments that contradict each other."""
     tools = sync.Workspace(plant({"a.py": "\n".join(LINES), "b.py": ""}))
     assert tools.call("read_file", {"path": "a.py", "tail": "1"}).splitlines()[1:] == [
         "  9: TODO far", "", "(Line 9 of 9.)"

@@ -34,7 +34,7 @@ Plant = Callable[..., Path]
     ],
 )
 def test_unknown_type_names_the_type_that_is_meant(rg: RgBinary, plant: Plant, given: str, meant: str) -> None:
-    """Issue 38, 47: `javascript` was answered with vimscript, `shell` with haskell, `kt` with k."""
+    """`javascript` was answered with vimscript, `shell` with haskell, `kt` with k."""
     answer = sync.Workspace(plant({"a": "a"}), rg=rg).grep_content("a", file_type=given)
     assert f"\nDid you mean {meant}? " in answer
 
@@ -42,7 +42,7 @@ def test_unknown_type_names_the_type_that_is_meant(rg: RgBinary, plant: Plant, g
 @pytest.mark.parametrize("pattern", [r"foo\|bar", r"\(foo\)", r"fo\+x", r"a\\\|b"])
 @pytest.mark.parametrize("mode", ["content", "count"])
 def test_escaped_operator_without_matches_is_explained(rg: RgBinary, plant: Plant, pattern: str, mode: Any) -> None:
-    r"""Issue 38, 47: grep's `a\|b` is a literal text in rg."""
+    r"""Grep's `a\|b` is a literal text in rg."""
     tools = sync.Workspace(plant({"a": "foo\nbar\na|b (baz)\n"}), rg=rg)
     sign = next(sign for sign in "|(+" if f"\\{sign}" in pattern)
     assert f"In rg, {sign} needs no backslash as an operator" in tools.grep_content(pattern, output_mode=mode)
@@ -52,7 +52,7 @@ def test_escaped_operator_without_matches_is_explained(rg: RgBinary, plant: Plan
 def test_pattern_that_finds_something_or_has_no_operator_is_not_explained(
     rg: RgBinary, plant: Plant, pattern: str
 ) -> None:
-    """Issue 38, 47: no hint where nothing is wrong."""
+    """No hint where nothing is wrong."""
     tools = sync.Workspace(plant({"a": "foo\nbar\na|b (baz)\n"}), rg=rg)
     assert "backslash" not in tools.grep_content(pattern)
     assert "backslash" not in tools.grep_content(r"x\|y", fixed_strings=True)
@@ -62,7 +62,7 @@ def test_pattern_that_finds_something_or_has_no_operator_is_not_explained(
     ("pattern", "near"), [("A.TXT", "a.txt"), ("src/Main.py", "src/main.py"), ("mian.py", "src/main.py")]
 )
 def test_near_name_is_proposed_by_find_files(rg: RgBinary, plant: Plant, pattern: str, near: str) -> None:
-    """Issue 38, 47: `find_files("A.TXT")` beside `a.txt` said only that there is nothing."""
+    """`find_files("A.TXT")` beside `a.txt` said only that there is nothing."""
     tools = sync.Workspace(plant({"a.txt": "", "src/main.py": "", "k.pem": ""}), rg=rg, deny="*.pem")
     assert f"Did you mean {native(near)}?" in tools.find_files(pattern)
     for other in ("*.md", "unlike", "K.PEM"):
@@ -73,7 +73,7 @@ def test_near_name_is_proposed_by_find_files(rg: RgBinary, plant: Plant, pattern
     ("path", "near"), [("REDME.md", "README.md"), ("readme.MD", "README.md"), ("src/man.py", "src/main.py")]
 )
 def test_near_name_is_proposed_for_a_missing_path(plant: Plant, path: str, near: str) -> None:
-    """Issue 38, 47: `read_file` of a near miss."""
+    """`read_file` of a near miss."""
     root = plant({"README.md": "", "src/main.py": "", "k.pem": ""})
     if not (root / path).exists():  # a file system may ignore case
         assert f"; did you mean {native(near)}? ls lists the files" in sync.Workspace(root, deny="*.pem").read_file(
@@ -94,7 +94,7 @@ def test_near_name_is_proposed_for_a_missing_path(plant: Plant, path: str, near:
     ],
 )
 def test_dots_that_stay_inside_are_resolved(rg: RgBinary, plant: Plant, pattern: str, found: list[str]) -> None:
-    """Issue 38, 47: `src/../src/*.py` was refused, because it leads out of the directory."""
+    """`src/../src/*.py` was refused, because it leads out of the directory."""
     tools = sync.Workspace(plant({"src/a.py": "x", "lib/b.py": "x", "c.py": "x"}), rg=rg)
     for kind in ("file", "any"):
         assert [slashed(path) for path in tools.find_files_result(pattern, entry_type=kind).files] == found
@@ -104,7 +104,7 @@ def test_dots_that_stay_inside_are_resolved(rg: RgBinary, plant: Plant, pattern:
 
 @pytest.mark.parametrize("pattern", ["../*.py", "src/../../x", "*/../x.py", "../src/a.py", "a{b/../c}", "**/../x"])
 def test_dots_that_lead_out_are_refused(rg: RgBinary, plant: Plant, pattern: str) -> None:
-    """Issue 38, 47: a wildcard is no name that `..` takes back."""
+    """A wildcard is no name that `..` takes back."""
     answer = sync.Workspace(plant({"src/a.py": "x"}), rg=rg).find_files(pattern)
     assert answer.startswith("Error: ")
     assert "leads out of" in answer or "parsing glob" in answer
@@ -112,7 +112,7 @@ def test_dots_that_lead_out_are_refused(rg: RgBinary, plant: Plant, pattern: str
 
 @pytest.mark.posix
 def test_address_of_a_resource_is_a_path(rg: RgBinary, plant: Plant, tmp_path: Path) -> None:
-    """Issue 38, 47: models pass `file:///…` of a resource as the path of a tool."""
+    """Models pass `file:///…` of a resource as the path of a tool."""
     root = plant({"src/a b.py": "x\n", "k.pem": ""})
     outside = tmp_path / "outside.txt"
     outside.write_text("secret")
@@ -134,7 +134,7 @@ def test_address_of_a_resource_is_a_path(rg: RgBinary, plant: Plant, tmp_path: P
 
 
 def test_tilde_is_expanded_or_named(plant: Plant, rg: RgBinary, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 47: `RIPWRAP_RG=~/bin/rg` in a file of variables, and `cwd="~/src"`."""
+    """`RIPWRAP_RG=~/bin/rg` in a file of variables, and `cwd="~/src"`."""
     with pytest.raises(FileNotFoundError, match=r"`~` is not expanded, so pass an absolute path"):
         next(sync.search("x", cwd="~/no such directory", rg=rg))
     with pytest.raises(FileNotFoundError) as raised:
@@ -148,7 +148,7 @@ def test_tilde_is_expanded_or_named(plant: Plant, rg: RgBinary, monkeypatch: pyt
 
 
 def test_lost_root_is_explained_without_words_of_python(plant: Plant) -> None:
-    """Issue 38, 47: over MCP, nobody can 'make a new Workspace'."""
+    """Over MCP, nobody can 'make a new Workspace'."""
     root = plant({"root/a": ""}) / "root"
     tools = sync.Workspace(root)
     root.rename(root.with_name("gone"))

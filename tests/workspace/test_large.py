@@ -28,7 +28,7 @@ def _counting(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[i
 
 
 def test_entries_of_a_directory_are_not_resolved_one_by_one(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 46: `list_directory` resolved three real paths for each of 100,000 entries, in 41 seconds."""
+    """`list_directory` resolved three real paths for each of 100,000 entries, in 41 seconds."""
     root = plant({f"{size}/f{number}.txt": "" for size in (10, 300) for number in range(size)})
     tools = sync.Workspace(root, deny=["*.pem"])
     resolved = _counting(monkeypatch, os.path, "realpath")
@@ -41,7 +41,7 @@ def test_entries_of_a_directory_are_not_resolved_one_by_one(plant: Plant, monkey
 
 
 def test_entries_of_a_directory_are_still_checked(plant: Plant, tmp_path: Path) -> None:
-    """Issue 38, 46: links, denied entries and names with escapes are treated as before."""
+    """Links, denied entries and names with escapes are treated as before."""
     root = plant({"d/a.txt": "abc", "d/k.pem": "", "d/sub/b": "", "d/secret/c": "", r"d/x\x1b": "1", "d/x\x1b": "22"})
     (root / "d/in").symlink_to("a.txt")
     (root / "d/out").symlink_to(tmp_path)
@@ -55,7 +55,7 @@ def test_entries_of_a_directory_are_still_checked(plant: Plant, tmp_path: Path) 
 
 
 def test_tree_of_a_large_directory_reads_only_the_entries_that_it_shows() -> None:
-    """Issue 38, 46: the rest of 100,000 entries was read in each of twelve steps of `ls`."""
+    """The rest of 100,000 entries was read in each of twelve steps of `ls`."""
     read = 0
 
     def order(directory: Any) -> Any:
@@ -91,7 +91,7 @@ class Lazy:
 @pytest.mark.parametrize("end", [b"", b"\n"])
 @pytest.mark.parametrize("line", [b"a", b"\xc3\xa9" * 30, b"", b"\xff\xc3 cut", b"x" * 70_000])
 def test_lines_are_skipped_exactly(plant: Plant, start: bytes, line: bytes, end: bytes) -> None:
-    """Issue 38, 46: lines are counted as bytes, with the same numbers as when they are decoded."""
+    """Lines are counted as bytes, with the same numbers as when they are decoded."""
     count = 40 if len(line) > 1000 else 2000
     lines = [b"%d %s" % (number, line) for number in range(1, count + 1)]
     tools = sync.Workspace(plant({"a.txt": start + b"\n".join(lines) + end}), max_line=40)
@@ -106,7 +106,7 @@ def test_lines_are_skipped_exactly(plant: Plant, start: bytes, line: bytes, end:
 
 
 def test_skipped_lines_are_not_decoded(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 38, 46: `read_file(start_line=40000001)` of 400 MB decoded each line, and failed after 10 seconds."""
+    """`read_file(start_line=40000001)` of 400 MB decoded each line, and failed after 10 seconds."""
     number = times(200_000, 40_000_000)
     root = plant({"a.txt": ""})
     with (root / "a.txt").open("wb") as file:
@@ -122,7 +122,7 @@ def test_skipped_lines_are_not_decoded(plant: Plant, monkeypatch: pytest.MonkeyP
 @pytest.mark.posix
 @pytest.mark.parametrize("engine", ["rg", "python"])
 def test_links_that_are_not_listed_are_named(rg: RgBinary, plant: Plant, tmp_path: Path, engine: str) -> None:
-    """Issue 38, 46: `ls` and `tree` left out links inside of the root (CLAUDE.md → AGENTS.md) without a note."""
+    """`ls` and `tree` left out links inside of the root (CLAUDE.md → AGENTS.md) without a note."""
     root = plant({"AGENTS.md": "", "sub/a.txt": "", ".gitignore": "ignored\n", "k.pem": "", "node_modules/a": ""})
     for name, target in {
         "CLAUDE.md": "AGENTS.md",
@@ -151,7 +151,7 @@ def test_links_that_are_not_listed_are_named(rg: RgBinary, plant: Plant, tmp_pat
 
 @pytest.mark.posix
 def test_links_in_directories_that_are_not_listed_are_not_named(rg: RgBinary, plant: Plant) -> None:
-    """Issue 38, 46: the content of `node_modules` is not shown, so its links are not counted."""
+    """The content of `node_modules` is not shown, so its links are not counted."""
     root = plant({"a.txt": "", "node_modules/b/c": "", "only/.keep": ""})
     (root / "node_modules/d").symlink_to("b")
     (root / "only/link").symlink_to("../a.txt")

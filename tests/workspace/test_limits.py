@@ -315,7 +315,7 @@ def test_lines_of_a_match_are_clipped_in_linear_time() -> None:
 
 @pytest.mark.parametrize("lines", [100, 3_000])
 def test_long_multi_line_match_is_cut_and_the_rest_can_be_read(plant: Plant, lines: int) -> None:
-    """Issue 38, 37 and 39: a match of many lines, which rg has joined, is cut to the budget, and the answer says so."""
+    """A match of many lines, which rg has joined, is cut to the budget, and the answer says so."""
     folder = plant({"joined.txt": "x y\n" * lines + "end\nx y\n"})
     workspace = sync.Workspace(folder, max_chars=2_000)
     found = workspace.grep_content_result(r"x\s", multiline=True)
@@ -338,7 +338,7 @@ def test_long_multi_line_match_is_cut_and_the_rest_can_be_read(plant: Plant, lin
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 @pytest.mark.parametrize("redact", [False, True])
 def test_cut_match_never_looks_whole(plant: Plant, ends: str, redact: bool) -> None:
-    """Issue 38, 39: with masked secrets, short lines, and any length near the budget."""
+    """With masked secrets, short lines, and any length near the budget."""
     for lines in range(180, 220, 3):
         secret = 'token = "ghp_' + "a1B2" * 9 + '"'
         folder = plant({"f": ends.join([secret, *["x y"] * lines, ""])})
@@ -350,7 +350,7 @@ def test_cut_match_never_looks_whole(plant: Plant, ends: str, redact: bool) -> N
 
 
 def test_work_for_a_match_does_not_grow_with_the_lines_that_are_left_out(plant: Plant) -> None:
-    """Issue 38, 37: the lines of a joined match are masked and cut only as far as an answer can show them."""
+    """The lines of a joined match are masked and cut only as far as an answer can show them."""
     numbers: list[int] = []
     for lines in (3_000, 30_000):
         masked: list[str] = []
@@ -367,7 +367,7 @@ def test_work_for_a_match_does_not_grow_with_the_lines_that_are_left_out(plant: 
 
 
 def test_time_limit_holds_while_an_answer_is_made() -> None:
-    """Issue 38, 37: the steps after rg end in the time limit of the call."""
+    """The steps after rg end in the time limit of the call."""
     hit = Submatch(match="x", start=0, end=1)
     match = GrepMatch(path="a", lines="x\n", line_number=1, absolute_offset=0, submatches=(hit,))
     file = FileMatches(path="a", matches=(match,) * 3, total_matches=3)
@@ -381,7 +381,7 @@ def test_time_limit_holds_while_an_answer_is_made() -> None:
 
 @pytest.mark.slow  # 21 MiB
 def test_joined_matches_that_are_too_long_are_not_called_a_line(plant: Plant) -> None:
-    """Issue 38, 39: a record over 20 MiB may have the lines of many matches."""
+    """A record over 20 MiB may have the lines of many matches."""
     folder = plant({"big": "x y\n" * (1 << 20)})
     (error,) = sync.grep(r"x\s", cwd=folder, multiline=True, timeout=None).errors
     assert error.message == "1 block of joined matches left out, longer than 20 MiB in rg's JSON"
@@ -390,7 +390,7 @@ def test_joined_matches_that_are_too_long_are_not_called_a_line(plant: Plant) ->
 
 
 def test_few_of_many_unreadable_paths_are_checked(plant: Plant) -> None:
-    """Issue 38, 40: whether a path leads out of the roots is a look-up, and a search may have any number of errors."""
+    """Whether a path leads out of the roots is a look-up, and a search may have any number of errors."""
     location = Sandbox([plant({"a": ""})]).locate(".")
     checked: list[str] = []
 

@@ -38,7 +38,7 @@ def _tree(plant: Plant) -> Path:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_glob_that_is_the_name_of_a_file_finds_this_file(rg: RgBinary, plant: Plant, name: str) -> None:
-    """Issue 38, 43: `app/[slug]/page.tsx` found nothing, and `data,2024.csv` searched `data`."""
+    """`app/[slug]/page.tsx` found nothing, and `data,2024.csv` searched `data`."""
     tools = sync.Workspace(_tree(plant), rg=rg)
     for kind in ("file", "any"):
         found = tools.find_files_result(name, entry_type=kind)
@@ -73,7 +73,7 @@ def test_glob_that_is_the_name_of_a_file_finds_this_file(rg: RgBinary, plant: Pl
 def test_glob_with_a_name_in_it_matches_both_readings(
     rg: RgBinary, plant: Plant, pattern: str, arguments: dict[str, Any], found: list[str]
 ) -> None:
-    """Issue 38, 43: wildcards beside the name, names at any depth, exclusions, and lists as before."""
+    """Wildcards beside the name, names at any depth, exclusions, and lists as before."""
     tools = sync.Workspace(_tree(plant), rg=rg)
     assert [*tools.find_files_result(pattern, **arguments).files] == found
     several = tools.find_files_result(pattern, entry_type="any", **arguments).files
@@ -84,7 +84,7 @@ def test_glob_with_a_name_in_it_matches_both_readings(
 
 @pytest.mark.slow
 def test_ignored_file_with_a_comma_is_not_replaced_by_its_parts(rg: RgBinary, plant: Plant) -> None:
-    """Issue 38, 43: a name that exists is meant, also if it is ignored or hidden."""
+    """A name that exists is meant, also if it is ignored or hidden."""
     names = ("data,2024.csv", ".x,data", "build/data,y", ".h/data,z")
     root = plant(dict.fromkeys((*names, "data", "build/data"), "needle\n") | {".gitignore": "*.csv\nbuild/\n"})
     tools = sync.Workspace(root, rg=rg)
@@ -96,7 +96,7 @@ def test_ignored_file_with_a_comma_is_not_replaced_by_its_parts(rg: RgBinary, pl
 
 
 def test_name_in_a_revision_is_looked_up_in_the_revision(rg: RgBinary, plant: Plant) -> None:
-    """Issue 38, 43: with `rev`, the names of the commit count."""
+    """With `rev`, the names of the commit count."""
     root = plant({"data,2024.csv": "needle\n", "data": "needle\n", "app/[user-id]/a.ts": "needle\n"})
     for command in (
         ("init", "-q"),
@@ -114,7 +114,7 @@ def test_name_in_a_revision_is_looked_up_in_the_revision(rg: RgBinary, plant: Pl
 
 
 def test_list_of_globs_is_not_read_as_a_name(rg: RgBinary, plant: Plant) -> None:
-    """Issue 38, 43: a list names its globs one by one, so commas between them are no part of a name."""
+    """A list names its globs one by one, so commas between them are no part of a name."""
     root = plant({"data,2024.csv": "needle\n", "data": "needle\n", "2024.csv": "needle\n", "y": "needle\n"})
     tools = sync.Workspace(root, rg=rg)
 

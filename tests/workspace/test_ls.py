@@ -187,7 +187,7 @@ def test_ls_does_not_list_common_directories_without_ignore_files(plant: Plant) 
 def test_directories_without_files_are_listed_with_and_without_files_beside_them(
     rg: RgBinary, plant: Plant, files: dict[str, str], tool: str
 ) -> None:
-    """Issue 38, 29: `ls` of a root showed empty directories only if the root had no file at all."""
+    """`ls` of a root showed empty directories only if the root had no file at all."""
     root = plant({**files, ".gitignore": "out/\n"})
     for name in ("void/deep", "out", ".hidden"):
         (root / name).mkdir(parents=True)
@@ -290,7 +290,7 @@ def unprivileged(calls: list[tuple[list[str], str, str, str]]) -> list[str]:
 
 @pytest.mark.posix
 def test_notes_name_no_unreadable_path_outside_of_the_roots(rg: RgBinary, folder: Path, plant: Plant) -> None:
-    """Issue 38, 40: with `follow=True`, a path behind a link lay below the root by its name, and was shown."""
+    """With `follow=True`, a path behind a link lay below the root by its name, and was shown."""
     plant(
         {"root/a.py": "needle\n", "root/in/x": "", "root/part/y": "", "out/x.py": "needle\n", "out/no.py": "needle\n"}
     )
@@ -316,7 +316,7 @@ def test_notes_name_no_unreadable_path_outside_of_the_roots(rg: RgBinary, folder
 @pytest.mark.slow
 @pytest.mark.posix
 def test_every_listing_names_what_could_not_be_read(rg: RgBinary, folder: Path, plant: Plant) -> None:
-    """Issue 19, line 2: without rg, `ls` said 'No files found.' of a folder that it could not read."""
+    """Without rg, `ls` said 'No files found.' of a folder that it could not read."""
     plant({"one/secret/x": "", "one/part/hidden/x": "", "one/part/y": "", "two/secret/x": "", "shut/x": ""})
     one, part, two, shut = (str(folder / name) for name in ("one", "one/part", "two", "shut"))
     denied = "could not be read, the first: {}: Permission denied (os error 13)."
@@ -353,7 +353,7 @@ def test_every_listing_names_what_could_not_be_read(rg: RgBinary, folder: Path, 
 
 @pytest.mark.parametrize("tool", ["ls", "tree"])
 def test_limit_of_zero_shows_no_entries_and_the_number_of_files(rg: RgBinary, plant: Plant, tool: str) -> None:
-    """Issue 19, line 7: `ls(limit=0)` showed every first-level directory."""
+    """`ls(limit=0)` showed every first-level directory."""
     root = plant({"a/b": "", "c/d": "", "e": ""})
     for program in (rg, root / "none") if tool == "ls" else (rg,):
         asked = sync.Workspace(root, rg=program)
@@ -367,7 +367,7 @@ def test_limit_of_zero_shows_no_entries_and_the_number_of_files(rg: RgBinary, pl
 @pytest.mark.posix
 @pytest.mark.parametrize("tool", ["ls", "tree"])
 def test_folder_without_files_lists_its_folders(rg: RgBinary, plant: Plant, tool: str) -> None:
-    """Issue 19, line 22: 'No files found.' was all that was said of such a folder."""
+    """'No files found.' was all that was said of such a folder."""
     root = plant({"top/.hid/x": "", "top/a/.h": "", "top/skip/y": "", ".gitignore": "skip/\n", "other/f": ""})
     (root / "top/a/b/c").mkdir(parents=True)
     (root / "top/d").mkdir()
@@ -387,7 +387,7 @@ def test_folder_without_files_lists_its_folders(rg: RgBinary, plant: Plant, tool
 
 
 def test_ls_of_everything_names_roots_that_a_caller_cannot_know(rg: RgBinary, folder: Path, plant: Plant) -> None:
-    """Issue 19, line 22: with several roots only those with files were named, with one root none."""
+    """With several roots only those with files were named, with one root none."""
     plant({"one/a": "", "two/.hidden": "", "three/b": ""})
     one, two = folder / "one", folder / "two"
     for program in (rg, folder / "none"):

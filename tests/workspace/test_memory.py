@@ -16,7 +16,7 @@ UNCHANGED = "Unchanged since it was shown 0 seconds ago; force=True shows it aga
 
 
 def test_unchanged_lines_are_not_shown_again(plant: Plant) -> None:
-    """Issue 39, 9: with anchors, because their lines can be named after they were shown once."""
+    """With anchors, because their lines can be named after they were shown once."""
     root = plant({"a": TEXT, "b": TEXT, "short": "x\n"})
     tools = sync.Workspace(root, anchors=True)
     first = tools.read_file("a")
@@ -55,7 +55,7 @@ async def test_without_anchors_lines_are_always_shown(plant: Plant) -> None:
     ],
 )
 def test_page_says_that_files_have_changed(tool: str, arguments: dict[str, Any], plant: Plant) -> None:
-    """Issue 39, 9: the offset counts results of a search that is run again."""
+    """The offset counts results of a search that is run again."""
     root = plant({f"{name}.py": "a line\n" for name in "abcdef"})
     tools = sync.Workspace(root)
 

@@ -36,7 +36,7 @@ styles = st.sampled_from(["snake", "kebab", "constant", "pascal", "camel"])
 
 @given(words, styles, styles, st.booleans())
 def test_name_matches_in_every_spelling(names: list[str], asked: str, written: str, boundary: bool) -> None:
-    """Issue 39, 8: a zero answer goes on with naming variants."""
+    """A zero answer goes on with naming variants."""
     pattern = spelled(names, asked)
     other = other_pattern(rf"\b{pattern}\b" if boundary else pattern, fixed_strings=False)
     assert other is not None and re.fullmatch(other, spelled(names, written))

@@ -1,4 +1,4 @@
-"""Bytes, directories and metadata of a workspace, for backends of frameworks: issue 22, item 7."""
+"""Bytes, directories and metadata of a workspace, for backends of frameworks."""
 
 import asyncio
 import os

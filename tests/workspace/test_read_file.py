@@ -1,4 +1,4 @@
-"""Tool `read_file`: issue 22, item 1."""
+"""Tool `read_file`."""
 
 import os
 from collections.abc import Callable
@@ -229,7 +229,7 @@ def test_lines_are_those_that_rg_counts(
 
 
 def test_several_files_are_read_in_one_call(plant: Plant) -> None:
-    """Issue 39, 7: a file that cannot be read is named, and the others are shown."""
+    """A file that cannot be read is named, and the others are shown."""
     root = plant({"a": LINES, "b": "one\ntwo\n", "empty": "", "deny.me": "secret\n", "binary": b"\0"})
     asked = sync.Workspace(root, deny=["deny.me"])
     text = asked.call("read_multiple_files", {"paths": ["a", "b", "nope", "../x", "empty", "deny.me", "binary", "b"]})

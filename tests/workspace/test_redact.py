@@ -429,7 +429,7 @@ path = '''\.p12$'''
     ],
 )
 def test_rules_of_a_file_mask_secrets(tmp_path: Path, plant: Plant, line: str, masked: str) -> None:
-    """Issue 37, 6: `redact` and `scan` had rules of their own. Paths and keywords do not matter for a mask."""
+    """`redact` and `scan` had rules of their own. Paths and keywords do not matter for a mask."""
     (tmp_path / "rules.toml").write_text(RULES_FILE, "utf-8")
     rules = load_rules(tmp_path / "rules.toml")
     workspace = sync.Workspace(plant({"a.txt": f"first\n{line}\n{KEY}\n"}), redact=rules)
@@ -486,7 +486,7 @@ def test_rule_with_many_ways_can_be_ended_at_each_place(pattern: str) -> None:
 
 @pytest.mark.slow
 def test_what_a_scan_finds_is_masked(plant: Plant) -> None:
-    """Issue 37, 6: rg and Python's `re` find the same secrets by the same rules."""
+    """rg and Python's `re` find the same secrets by the same rules."""
     texts = random.Random(37)
     pieces = [
         *PREFIXES,

@@ -30,7 +30,7 @@ each_workspace = pytest.mark.parametrize("workspace", [Workspace, sync.Workspace
 @each_tool
 @each_workspace
 def test_annotations_have_the_descriptions_of_the_docstring(workspace: type, tool: str) -> None:
-    """Issue 19, line 21: haystack, autogen and others read annotations, not docstrings."""
+    """Haystack, autogen and others read annotations, not docstrings."""
     method = getattr(workspace, tool)
     parameters = {name: one for name, one in inspect.signature(method).parameters.items() if name != "self"}
     described = parameter_descriptions(method)
@@ -46,7 +46,7 @@ def test_annotations_have_the_descriptions_of_the_docstring(workspace: type, too
 @each_tool
 @each_workspace
 def test_annotations_give_the_schema_of_the_tool_without_a_field(workspace: type, tool: str) -> None:
-    """Issue 39, item 6: bounds did not reach the frameworks, and strands refuses a `Field` in an annotation."""
+    """Bounds did not reach the frameworks, and strands refuses a `Field` in an annotation."""
     own = schemas(index=True, anchors=True, write=True)[tool][1]["properties"]
     for name, parameter in inspect.signature(getattr(workspace, tool)).parameters.items():
         if name != "self":
@@ -68,14 +68,13 @@ def test_tools_work_without_docstrings(tmp_path: Path) -> None:
 @each_tool
 @pytest.mark.parametrize("check", PLAIN)
 def test_plain_schema_follows_the_rules_of_a_provider(check: Callable[..., None], tool: str) -> None:
-    """Issue 19, line 21."""
     check(tool, schemas(index=True, anchors=True, write=True)[tool][1])
 
 
 @each_tool
 @pytest.mark.parametrize("check", STRICT)
 def test_strict_schema_follows_the_rules_of_a_provider(check: Callable[..., None], tool: str) -> None:
-    """Issue 19, line 21: OpenAI's strict mode and autogen refuse arguments that are not required."""
+    """OpenAI's strict mode and autogen refuse arguments that are not required."""
     check(tool, schemas(index=True, anchors=True, write=True, strict=True)[tool][1])
 
 
@@ -91,7 +90,6 @@ def test_strict_schema_differs_from_the_plain_one_in_its_arguments_alone(tool: s
 
 @each_tool
 def test_null_for_an_optional_argument_of_the_strict_schema_means_its_default(tool: str) -> None:
-    """Issue 19, line 21."""
     strict = schemas(index=True, anchors=True, write=True, strict=True)[tool][1]
     values = {name: None if "anyOf" in about else "x" for name, about in strict["properties"].items()}
     jsonschema.Draft202012Validator(strict).validate(values)

@@ -31,7 +31,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_name_in_an_answer_can_be_passed_back(rg: RgBinary, plant: Plant, name: str) -> None:
-    r"""Issue 38, 45: `a\x0ab.txt` was the name of two files, and only one of them could be read."""
+    r"""`a\x0ab.txt` was the name of two files, and only one of them could be read."""
     tools = sync.Workspace(plant({one: f"needle {number}\n" for number, one in enumerate(NAMES)}), rg=rg)
     line = f"  1: needle {NAMES.index(name)}"
     files = [text for text in tools.find_files("*").splitlines() if text and not text.startswith("(")]
@@ -54,14 +54,14 @@ def test_name_in_an_answer_can_be_passed_back(rg: RgBinary, plant: Plant, name: 
     "name", [*NAMES, "\\\n", "\\x0\n", "\\", "\\\\x0a", "\\x5c", "\\x2f", "\\x00", "\\U00110000", "\\u12"]
 )
 def test_shown_path_is_read_as_the_same_path(name: str) -> None:
-    """Issue 38, 45: the escapes have an inverse, and never become a slash or a NUL character."""
+    """The escapes have an inverse, and never become a slash or a NUL character."""
     text = shown_path(name)
     assert (shown(text), path_from_shown(text)) == (text, name)
     assert path_from_shown(r"a\x2fb\x00c\x2ed") == r"a\x2fb\x00c\x2ed"
 
 
 def test_exact_name_with_letters_of_an_escape_is_accepted(rg: RgBinary, plant: Plant) -> None:
-    """Issue 38, 45: the name on the disk is a second reading, if no file has the name that the escapes stand for."""
+    """The name on the disk is a second reading, if no file has the name that the escapes stand for."""
     tools = sync.Workspace(plant({r"a\x0ab.txt": "needle\n", r"d\x1b/c": "needle\n"}), rg=rg)
     assert "  1: needle" in tools.read_file(r"a\x0ab.txt").splitlines()
     assert tools.file_info(r"d\x1b").is_dir
@@ -69,7 +69,7 @@ def test_exact_name_with_letters_of_an_escape_is_accepted(rg: RgBinary, plant: P
 
 
 def test_escapes_do_not_lead_around_denied_globs(rg: RgBinary, plant: Plant) -> None:
-    """Issue 38, 45: both readings of a path are checked."""
+    """Both readings of a path are checked."""
     root = plant({"key\x1b.pem": "needle\n", r"key\x1b.txt": "needle\n", "key\x1b.txt": "needle\n"})
     tools = sync.Workspace(root, rg=rg, deny=["*.pem", "key\x1b.txt"])
     for path in (r"key\x1b.pem", r"key\x1b.txt", "key\x1b.txt"):
@@ -83,7 +83,7 @@ def test_escapes_do_not_lead_around_denied_globs(rg: RgBinary, plant: Plant) -> 
 
 @pytest.mark.parametrize("path", ["loop", "one", "two", "folder/up", "loop/below.txt", "folder/up/loop"])
 def test_link_to_itself_is_not_a_directory(rg: RgBinary, plant: Plant, path: str) -> None:
-    """Issue 38, 45: `read_file` of a link to itself said that it is a directory."""
+    """`read_file` of a link to itself said that it is a directory."""
     root = plant({"folder/a.txt": "a\n"})
     for name, target in {"loop": "loop", "one": "two", "two": "one", "folder/up": "../folder/up"}.items():
         (root / name).symlink_to(target)
@@ -96,7 +96,7 @@ def test_link_to_itself_is_not_a_directory(rg: RgBinary, plant: Plant, path: str
 
 
 def test_link_to_a_loop_outside_is_outside(plant: Plant, tmp_path: Path) -> None:
-    """Issue 38, 45: nothing is said about links outside of the roots."""
+    """Nothing is said about links outside of the roots."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "loop").symlink_to("loop")
@@ -110,7 +110,7 @@ def test_link_to_a_loop_outside_is_outside(plant: Plant, tmp_path: Path) -> None
 @pytest.mark.parametrize("glob", ["", " ", "!", "./", "\n", "/", "!/", "//", "! "])
 @pytest.mark.parametrize("engine", ["rg", "python"])
 def test_blank_glob_ignores_nothing(rg: RgBinary, plant: Plant, glob: str, engine: str) -> None:
-    """Issue 38, 45: `ls(ignore=[""])` hid everything."""
+    """`ls(ignore=[""])` hid everything."""
     tools = sync.Workspace(plant({"a.txt": "needle\n", "b/c.txt": ""}), rg=rg if engine == "rg" else "/no/rg")
     listed = tools.ls_result(ignore=[glob])
     assert (listed.engine, [entry.path for entry in listed.entries]) == (engine, ["b", "b/c.txt", "a.txt"])
@@ -121,7 +121,7 @@ def test_blank_glob_ignores_nothing(rg: RgBinary, plant: Plant, glob: str, engin
 
 @pytest.mark.parametrize("bad", ["a\0b", "a\ud83d.txt"])
 def test_errors_quote_the_argument_without_a_flag(rg: RgBinary, plant: Plant, bad: str) -> None:
-    """Issue 38, 45: errors named `--type-add`, `--regexp` and other flags that the caller never wrote."""
+    """Errors named `--type-add`, `--regexp` and other flags that the caller never wrote."""
     tools = sync.Workspace(plant({"a.txt": "a\n"}), rg=rg, write=True)
     calls: list[tuple[str, dict[str, Any]]] = [
         ("grep_content", {"pattern": bad}),
@@ -146,7 +146,7 @@ def test_errors_quote_the_argument_without_a_flag(rg: RgBinary, plant: Plant, ba
     [("encoding", "zz"), ("encoding", ""), ("max_depth", 10**30), ("context", 10**30), ("dfa_size_limit", "9" * 30)],
 )
 def test_errors_of_rg_name_the_option(rg: RgBinary, plant: Plant, option: str, value: Any) -> None:
-    """Issue 38, 45: rg's message named its flag (`error parsing flag --max-depth`)."""
+    """rg's message named its flag (`error parsing flag --max-depth`)."""
     with pytest.raises((SearchError, ValueError)) as raised:
         next(sync.search("a", cwd=plant({"a": "a"}), rg=rg, **{option: value}))
     assert "--" not in str(raised.value)
@@ -156,7 +156,7 @@ def test_errors_of_rg_name_the_option(rg: RgBinary, plant: Plant, option: str, v
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_search_works_without_select_poll(rg: RgBinary, plant: Plant, order: str) -> None:
-    """Issue 38, 45: eventlet removes `select.poll`, and searches failed with an `AttributeError`."""
+    """Eventlet removes `select.poll`, and searches failed with an `AttributeError`."""
     remove, use = "import select; del select.poll, select.epoll", "from ripwrap import sync"
     lines = [remove, use] if order == "before" else [use, remove]
     code = "\n".join((*lines, f"print(sync.grep('a', cwd='.', rg={rg.path!r}).total_matches)"))

@@ -293,7 +293,7 @@ def test_walk_yields_paths_in_rgs_order(newest: RgBinary, plant: Plant) -> None:
 
 
 def test_unreadable_folder_is_reported_and_skipped(plant: Plant) -> None:
-    """Issue 19, line 2: the walk only logged it, at debug level."""
+    """The walk only logged it, at debug level."""
     root = plant({"a": "", "b/a": "", "c": ""})
     reported: list[tuple[str, OSError]] = []
     walk_on = walking(root, report=lambda path, error: reported.append((path, error)))

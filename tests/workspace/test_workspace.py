@@ -99,7 +99,7 @@ def test_file_modes_of_grep_content_name_files(api: str, rg: RgBinary, shop: Pat
 @pytest.mark.slow
 @pytest.mark.rg_matrix
 def test_matches_in_hidden_files_are_counted(rg: RgBinary, plant: Plant) -> None:
-    """Issue 19, line 17: hidden files are left out in silence if something else matches."""
+    """Hidden files are left out in silence if something else matches."""
     root = plant(
         {
             "seen": "x\n",
@@ -261,7 +261,7 @@ def test_ignore_file_that_is_a_link_out_of_the_root_is_not_read(plant: Plant, rg
 
 @pytest.mark.slow
 def test_message_without_matches_names_a_binary_file(rg: RgBinary, plant: Plant) -> None:
-    """Issue 19, line 17: the answer does not say that a file is binary if that is why nothing matched."""
+    """The answer does not say that a file is binary if that is why nothing matched."""
     asked = sync.Workspace(plant({"src/b.bin": b"\0\0\nbinary words\n"}), rg=rg)
     assert slashed(asked.grep_content("binary words")) == (
         "No matches found. There would be 1 match in 1 file in binary files (to search one, pass it as path), first in "
@@ -582,7 +582,7 @@ def test_globs_match_names_with_a_colon_in_several_roots(rg: RgBinary, folder: P
 
 @pytest.mark.slow
 def test_find_files_hints_at_hidden_and_ignored_files(rg: RgBinary, shop: Path, plant: Plant) -> None:
-    """Issue 19, line 17: both arguments are named where one of them is enough."""
+    """Both arguments are named where one of them is enough."""
     asked = sync.Workspace(shop, rg=rg)
     assert slashed(asked.find_files("*.yml")) == (
         "No files found. There would be 1 file with hidden files included (include_hidden=True), "
@@ -702,7 +702,7 @@ def _any_rg() -> str:
 def test_missing_rg_is_a_warning_only_if_a_tool_needs_it(
     shop: Path, no_rg: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Issue 19, line 22: `ls`, which works without rg, logged a warning with the ways to install rg."""
+    """`ls`, which works without rg, logged a warning with the ways to install rg."""
     asked = sync.Workspace(shop)
 
     def warned(text: str) -> tuple[bool, int]:
@@ -722,7 +722,7 @@ def test_missing_rg_is_a_warning_only_if_a_tool_needs_it(
 def test_failed_download_of_rg_is_not_retried_at_every_call(
     shop: Path, no_rg: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 38, 25: only the next download waits; an rg that is there is used at once."""
+    """Only the next download waits; an rg that is there is used at once."""
     monkeypatch.delenv("RIPWRAP_OFFLINE")
     mirror = shop / "no-mirror"
     monkeypatch.setenv("RIPWRAP_MIRROR", mirror.as_uri())
@@ -765,7 +765,7 @@ def test_timeout_ends_a_search_and_is_noted(stand_in: Callable[..., Path], shop:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
 def test_empty_answer_names_the_timeout(stand_in: Callable[..., Path], shop: Path, mode: Any) -> None:
-    """Issue 19, line 3: `No matches found.` beside a timeout looks like a zero."""
+    """`No matches found.` beside a timeout looks like a zero."""
     asked = sync.Workspace(shop, rg=stand_in("time.sleep(60)"), timeout=0.2)
     assert asked.grep_content("x", output_mode=mode).startswith("No matches found within 0.2 seconds. ")
     # A glob with a slash needs a listing, which is stopped; the search after it finds nothing that is listed.
@@ -774,7 +774,7 @@ def test_empty_answer_names_the_timeout(stand_in: Callable[..., Path], shop: Pat
 
 @pytest.mark.slow
 def test_empty_listing_names_the_timeout(stand_in: Callable[..., Path], shop: Path) -> None:
-    """Issue 19, line 3: `No files found.` beside a timeout looks like a zero."""
+    """`No files found.` beside a timeout looks like a zero."""
     asked = sync.Workspace(shop, rg=stand_in("time.sleep(60)"), timeout=0.2)
     for text in (asked.find_files(), asked.ls(), asked.tree()):
         assert text.startswith("No files found within 0.2 seconds. ")
@@ -782,7 +782,7 @@ def test_empty_listing_names_the_timeout(stand_in: Callable[..., Path], shop: Pa
 
 @pytest.mark.slow
 def test_timeout_of_a_ranking_names_no_argument_that_agents_lack(stand_in: Callable[..., Path], shop: Path) -> None:
-    """Issue 19, Python spelling in errors that reach agents: 'timeout=0.2 seconds …; allow more time'."""
+    """'timeout=0.2 seconds …; allow more time'."""
     slow = stand_in("import time\ntime.sleep(60)")
     asked = sync.Workspace(shop, rg=slow, timeout=0.2)
     said = "rg was stopped after 0.2 seconds, before all files were counted; search fewer files"
@@ -857,7 +857,7 @@ def plain(): ...
 
 
 def test_heading_stands_where_the_lines_of_its_definition_begin(rg: RgBinary, plant: Plant) -> None:
-    """Issue 19, line 18: a heading stands above context that is not in its lines, and its name is not qualified."""
+    """A heading stands above context that is not in its lines, and its name is not qualified."""
     asked = sync.Workspace(plant({"a.py": NESTED}), rg=rg)
     assert asked.grep_content("TODO", context_lines=1, sections=True).splitlines() == [
         "File: a.py",
@@ -920,7 +920,7 @@ def test_workspace_refuses_a_too_small_budget(shop: Path) -> None:
 
 @pytest.mark.slow
 def test_note_on_a_line_that_is_too_long_names_its_file(plant: Plant) -> None:
-    """Issue 19, line 5: the note says which file has the line."""
+    """The note says which file has the line."""
     folder = plant({"d/big": "needle" + "x" * (21 << 20)})
     result = sync.Workspace(folder).grep_content_result("needle")
     assert result.notes == ("1 line left out, too long to show, e.g. in d/big.",)
