@@ -29,10 +29,6 @@ class Cancellation(threading.Event):
 
     The event is set when the task that waits for the thread is cancelled, or at the time limit of a blocking call. No
     timer sets it at the limit, because a timer needs a thread: `is_set()` and `wait()` look at the clock.
-
-    Attributes:
-        timeout: Time limit in seconds of a blocking call; `None` without a limit.
-        has_child: True while the thread is in a `child()` block.
     """
 
     def __init__(self, timeout: float | None = None) -> None:
@@ -65,9 +61,6 @@ class Cancellation(threading.Event):
 
         If the task that waits for the thread is cancelled, the task waits up to `CHILD_SECONDS` for the end of the
         block.
-
-        Raises:
-            TimeoutError: The event is already set.
         """
         self.has_child = True  # before the check, so that a task that sets the event after the check sees the child
         try:
@@ -223,24 +216,14 @@ class ProcessLock:
     """A lock on a file. Of all locks on one file, in all threads and processes, only one can be held at a time."""
 
     def __init__(self, path: Path, *, if_writable: bool = False) -> None:
-        """Set the lock's file, which is created when the lock is first acquired.
-
-        Args:
-            path: File of the lock.
-            if_writable: True to let `acquire()` return True without a lock when the lock's file cannot be written. Then
-                the files that the lock protects cannot be written either.
-        """
+        """Set the lock's file, which is created when the lock is first acquired."""
         from filelock import FileLock  # late: few calls take a lock
 
         self._lock = FileLock(path, thread_local=False)
         self._if_writable = if_writable
 
     def acquire(self, *, timeout: float) -> bool:
-        """Take the lock, and return True; return False if this takes more than `timeout` seconds.
-
-        Raises:
-            OSError: The file of the lock cannot be written, and `if_writable` is False.
-        """
+        """Take the lock, and return True; return False if this takes more than `timeout` seconds."""
         from filelock import Timeout  # late, too
 
         try:
@@ -270,15 +253,7 @@ def hold_lock(lock: AnyLock, check: Callable[[], object]) -> Generator[None]:
 
 @asynccontextmanager
 async def hold_lock_async(lock: AnyLock, *, wait: bool) -> AsyncGenerator[bool]:
-    """Hold a lock in a task; the task can be cancelled while it waits for the lock.
-
-    Args:
-        lock: The lock.
-        wait: True to wait while another task, thread or process holds the lock.
-
-    Yields:
-        True if the lock was taken; False if it was not free and `wait` is False.
-    """
+    """Hold a lock in a task; the task can be cancelled while it waits for the lock."""
     while not (held := lock.acquire(timeout=0)) and wait:  # noqa: ASYNC110 - other processes set no event
         await anyio.sleep(LOCK_POLL_INTERVAL)
     try:
@@ -295,9 +270,6 @@ def replace_file(
 
     On Windows, a rename fails while a virus scanner has the new file open, or another process has the old file open.
     So on Windows, if permission is denied, retry for ten seconds.
-
-    Raises:
-        OSError: The file or directory cannot be renamed.
     """
     for pause in (0.01 * 2**n for n in range(10)):
         try:

@@ -14,14 +14,7 @@ _PACKED_BYTES = 512
 
 
 def inflated(archive: IO[bytes], info: zipfile.ZipInfo, checksum: int) -> Iterator[bytes] | None:
-    """Return the content of a member of a zip in pieces; `None` if the package is not installed.
-
-    Args:
-        archive: File of the zip, which is not to be read elsewhere until the content is read.
-        info: The member.
-        checksum: CRC-32 of the content. The iterator raises `zipfile.BadZipFile` for another content, and for one that
-            is cut, and `ValueError` for one that is broken.
-    """
+    """Return the content of a member of a zip in pieces; `None` if the package is not installed."""
     try:
         inflate64 = importlib.import_module("inflate64")
     except ModuleNotFoundError:

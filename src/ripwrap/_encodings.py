@@ -89,9 +89,6 @@ def decode(raw: bytes, codec: str, errors: str = "strict") -> str:
     """Decode bytes as rg does; `codec` is a value of `LABELS`.
 
     With `errors="replace"`, bytes that Python and rg read differently give other characters than rg's.
-
-    Raises:
-        UnicodeDecodeError: The bytes are not valid, or rg may read them differently.
     """
     if not codec.startswith(_MULTI_BYTE):
         return raw.decode("latin-1").translate(_characters(codec))
@@ -105,11 +102,7 @@ def decode(raw: bytes, codec: str, errors: str = "strict") -> str:
 
 
 def encode(text: str, codec: str) -> bytes:
-    """Encode text in bytes that rg decodes to the same text; `codec` is a value of `LABELS`.
-
-    Raises:
-        UnicodeEncodeError: A character does not exist in the encoding.
-    """
+    """Encode text in bytes that rg decodes to the same text; `codec` is a value of `LABELS`."""
     if not codec.startswith(_MULTI_BYTE):
         return codecs.charmap_encode(text, "strict", _bytes(codec))[0]
     raw = _written(text, codec)
@@ -120,11 +113,7 @@ def encode(text: str, codec: str) -> bytes:
 
 
 def width(text: str, codec: str) -> int:
-    """Return the number of bytes of a text that was decoded; U+FFFD counts as one byte of a single-byte encoding.
-
-    Raises:
-        UnicodeEncodeError: A character does not exist in the encoding.
-    """
+    """Return the number of bytes of a text that was decoded; U+FFFD counts as one byte of a single-byte encoding."""
     return len(_written(text, codec)) if codec.startswith(_MULTI_BYTE) else len(text)
 
 

@@ -18,11 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class OverlayTexts:
-    """Texts that replace the contents of files.
-
-    Attributes:
-        texts: Map from the real path of a file to its text, or to `None` if the file is to be treated as deleted.
-    """
+    """Texts that replace the contents of files."""
 
     texts: Mapping[str, bytes | None]
 
@@ -42,11 +38,7 @@ class OverlayTexts:
         return self.texts.get(os.path.realpath(path)) is not None
 
     def open(self, path: str) -> int | None:
-        """Open the text for an absolute path and return a descriptor; `None` if the overlay does not have the path.
-
-        Raises:
-            FileNotFoundError: The overlay deletes the file.
-        """
+        """Open the text for an absolute path and return a descriptor; `None` if the overlay does not have the path."""
         real = os.path.realpath(path)
         if real not in self.texts:
             return None

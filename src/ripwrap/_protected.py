@@ -41,11 +41,7 @@ def _plain(name: str) -> str:
 
 
 def why_protected(path: str) -> str:
-    """Return the reason why a file must not be written; empty if it may be written.
-
-    Args:
-        path: Real path of the file, absolute and without links. The file need not exist.
-    """
+    """Return the reason why a file must not be written; empty if it may be written."""
     for part in re.split(r"[/\\]", path):
         if is_protected_name(part):
             return f"nothing is written to or below {part}, because programs run what is in it; change the file by hand"

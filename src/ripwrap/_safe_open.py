@@ -32,19 +32,7 @@ def open_regular_file(
     roots: Sequence[str] = (os.curdir,),
     folder_flags: int = _FOLDER_FLAGS,
 ) -> int:
-    """Open a regular file, or its text in an overlay, and return the descriptor.
-
-    Args:
-        folder: Directory that rg ran in.
-        path: Path of the file, as rg printed it.
-        follow: True if rg followed links.
-        roots: Paths that rg was asked to search. Links in these paths are always followed, because rg follows them.
-        folder_flags: Flags for opening a directory of the path. Tests pass the flags of macOS, which has no `O_PATH`.
-
-    Raises:
-        FileNotFoundError: The file is gone, or is no longer a regular file.
-        OSError: The file cannot be opened.
-    """
+    """Open a regular file, or its text in an overlay, and return the descriptor."""
     texts = active_overlay()
     full = os.path.join(folder, path)
     if texts is not None and (follow or path in roots or not os.path.islink(full)):
@@ -70,11 +58,6 @@ def without_replaced(folder: str, paths: Iterable[str], *, follow: bool) -> Iter
     """Yield the paths below a directory that are regular files, or that cannot be looked at; no file is opened.
 
     The directory of paths that come together is opened once, which takes less time than opening the files.
-
-    Args:
-        folder: Directory of the paths.
-        paths: Paths that were regular files, relative to `folder` and without `..`.
-        follow: True if links are followed.
     """
     if active_overlay() is not None:
         yield from (path for path in paths if _may_be_opened(folder, path, follow=follow))
@@ -117,12 +100,7 @@ def _is_gone(error: OSError) -> bool:
 
 
 def read_start(path: str, most: int) -> bytes:
-    """Return the first `most` bytes of a regular file. A pipe or device in its place is not read, and cannot block.
-
-    Raises:
-        FileNotFoundError: The path is not a regular file.
-        OSError: The file cannot be read.
-    """
+    """Return the first `most` bytes of a regular file. A pipe or device in its place is not read, and cannot block."""
     if not os.path.isfile(path):  # opening a device may have effects
         raise _gone_error(path)
     found = os.open(path, _FILE_FLAGS)

@@ -50,12 +50,7 @@ class TooLargeError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """Metadata of a file, to be set on the file that replaces it.
-
-    Attributes:
-        status: Result of `stat()`.
-        attributes: Extended attributes, such as ACLs of POSIX; empty except on Linux.
-    """
+    """Metadata of a file, to be set on the file that replaces it."""
 
     status: os.stat_result
     attributes: tuple[tuple[str, bytes], ...] = ()
@@ -78,12 +73,7 @@ class Disk:
     """
 
     def step(self, name: str, path: str) -> None:
-        """Do nothing; called before each operation except `read()`. A subclass may stop the process or raise here.
-
-        Args:
-            name: Name of the operation.
-            path: Path of the file; empty for `sync_files()` and `sync_folders()`.
-        """
+        """Do nothing; called before each operation except `read()`. A subclass may stop the process or raise here."""
 
     def read(self, path: str, max_bytes: int = sys.maxsize) -> tuple[bytes, FileState]:
         """Return the content of a regular file, and its metadata.
@@ -114,9 +104,6 @@ class Disk:
         """Write a new file `name` into the directory of `path`, with the mode, owner and attributes in `state`.
 
         On Windows, only the mode is set.
-
-        Raises:
-            OSError: A file `name` exists or cannot be written, or its mode, owner or attributes cannot be set.
         """
         self.step("write", path)
         with _opened_for_writing(path) as (_, folder):
@@ -155,12 +142,7 @@ class Disk:
     def overwrite(
         self, path: str, name: str, content: bytes, state: FileState, *, times: tuple[int, int] | None = None
     ) -> None:
-        """Write the file `name` beside `path`, and rename it to `path` once it is on the disk; see `replace()`.
-
-        Raises:
-            InterruptedError: The file `path` has changed since it was read.
-            OSError: The file cannot be written or renamed. The file `name` may be left.
-        """
+        """Write the file `name` beside `path`, and rename it to `path` once it is on the disk; see `replace()`."""
         self.write_beside(path, name, content, state)
         self.sync_files([os.path.join(os.path.dirname(path), name)])
         self.replace(path, name, state, times=times)
@@ -177,11 +159,7 @@ class Disk:
                 raise
 
     def create(self, path: str, content: bytes) -> None:
-        """Write a new file.
-
-        Raises:
-            OSError: The file exists, or cannot be written.
-        """
+        """Write a new file."""
         self.step("create", path)
         with _opened_for_writing(path) as (name, folder):
             descriptor = os.open(name, _CREATE, 0o666, dir_fd=folder)
@@ -193,12 +171,7 @@ class Disk:
                 raise
 
     def delete(self, path: str, state: FileState) -> None:
-        """Remove a file.
-
-        Raises:
-            InterruptedError: The file has changed since it was read.
-            OSError: The file cannot be removed.
-        """
+        """Remove a file."""
         self.step("delete", path)
         with _opened_for_writing(path) as (name, folder):
             if not state.is_same_file(os.stat(name, dir_fd=folder, follow_symlinks=False)):
@@ -262,11 +235,7 @@ def _opened_folder(path: str) -> Generator[tuple[str, int | None]]:
 
 @contextmanager
 def _opened_for_writing(path: str) -> Generator[tuple[str, int | None]]:
-    """Open the directory of a real path as `_opened_folder()` does.
-
-    Raises:
-        PermissionError: The path is a file of version control; see `why_protected()`.
-    """
+    """Open the directory of a real path as `_opened_folder()` does."""
     # Without `openat`, the system follows links, so the path that they lead to counts.
     refuse_protected(path if _HAS_DIR_FD else os.path.realpath(path))
     with _opened_folder(path) as found:

@@ -88,11 +88,7 @@ def _default(marked: Any, kind: object) -> bool | Unset | None:
 
 
 def lists_options(defaults: Mapping[str, object] | None = None) -> Callable[[F], F]:
-    """Return a decorator for a function with `**options: Unpack[…]`, whose signature then lists the options.
-
-    Args:
-        defaults: Defaults of options that differ from those in their types.
-    """
+    """Return a decorator for a function with `**options: Unpack[…]`, whose signature then lists the options."""
 
     def decorate(function: F) -> F:
         plain: Any = function

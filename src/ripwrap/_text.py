@@ -133,10 +133,6 @@ def shown(text: str, *, lines: bool = False) -> str:
     Control characters, and characters that are invisible or change the direction of text, become escapes such as
     `\x1b` and `\u202e`, which rg and Python read as the same characters. U+FFFD replaces bytes that are not UTF-8. The
     escape of a control character looks like the same letters in a file, so models of results keep the exact text.
-
-    Args:
-        text: Text to show.
-        lines: True to keep newlines and tabs, and to show `\r\n` as a newline; False for a text on one line.
     """
     plain = as_utf8(text)
     if plain.isprintable():
@@ -267,12 +263,7 @@ def plural(number: int, noun: str, ending: str = "s") -> str:
 
 
 def nothing_found(noun: str, within: float | None) -> str:
-    """Return a message such as `No matches found`, or `No matches found within 2 seconds` after a time limit.
-
-    Args:
-        noun: Noun in the plural.
-        within: Time limit in seconds, if it ended the search; None if the search is complete.
-    """
+    """Return a message such as `No matches found`, or `No matches found within 2 seconds` after a time limit."""
     return f"No {noun} found" + ("" if within is None else f" within {in_seconds(within)}")
 
 

@@ -81,12 +81,7 @@ def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
 
 
 def why_misleading(path: str, roots: Sequence[str] = ()) -> str | None:
-    """Return the reason why Windows would resolve a path to an unexpected file; `None` for a path without this problem.
-
-    Args:
-        path: Absolute path, or path relative to a root.
-        roots: Real paths of the roots; a path on another computer is accepted if it is below one of them.
-    """
+    """Return the reason why Windows would resolve a path to an unexpected file; `None` without this problem."""
     if _DEVICE_PATH.match(path):
         return "is a device path, or skips the path rules of Windows"
     if is_foreign_path(path, roots):

@@ -107,12 +107,7 @@ def suggest(name: str, known: Collection[str]) -> str:
 
 
 def advise(name: str, known: Collection[str]) -> str:
-    """Return the end of an error about an unknown argument, such as `did you mean cwd?`; empty without any advice.
-
-    Args:
-        name: Unknown argument.
-        known: Arguments of the function.
-    """
+    """Return the end of an error about an unknown argument, such as `did you mean cwd?`; empty without any advice."""
     if meant := suggest(name, known):
         return f"did you mean {meant}?"
     return _INSTEAD.get(name, "")

@@ -104,11 +104,7 @@ def joined(parts: Sequence[Columns]) -> Columns:
 
 
 def _imported(name: str, package: str | None = None) -> Any:
-    """Import an optional package and return its module.
-
-    Raises:
-        MissingPackageError: The package is not installed.
-    """
+    """Import an optional package and return its module."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

@@ -82,17 +82,7 @@ class Submatch(Model, frozen=True):
 
 
 class _FileLines(Model, frozen=True):
-    """Line or lines of a file in rg's output; base class of `Match` and `Context`.
-
-    Attributes:
-        path: Path of the file, relative to `cwd` unless the caller gave an absolute path.
-        lines: Line with its line terminator, or with `multiline` several lines. Bytes that are not UTF-8 are U+FFFD.
-        line_number: Number of the first line, from 1; `None` if rg does not count lines (`no_line_number`), and for the
-            path that a rule of `scan()` matched. For type checkers it is `int | Any`, so it needs no check for `None`.
-        absolute_offset: Offset of `lines` in bytes from the start of the (decoded) file.
-        submatches: Parts that matched, from left to right; empty for a line of context. With `invert_match`, it is the
-            reverse: only lines of context have submatches.
-    """
+    """Line or lines of a file in rg's output; base class of `Match` and `Context`."""
 
     path: FsPath = _unwrapped("path")
     lines: Text = _unwrapped("lines")
@@ -113,16 +103,7 @@ class _FileLines(Model, frozen=True):
         return self.path
 
     def file(self, cwd: str | os.PathLike[str] = os.curdir) -> Path:
-        """Return the absolute path of the file.
-
-        Args:
-            cwd: Directory that was searched, such as `GrepResult.root`; for a `RootMatch`, the directory of its root.
-
-        Raises:
-            FileNotFoundError: This machine has no such file. `cwd` may be wrong, or the file may be deleted. A member
-                of an archive, a part of a document, an item, and a match of a host are no files of this machine. For a
-                match of a revision, the file of the working tree is looked for.
-        """
+        """Return the absolute path of the file."""
         file = Path(cwd, self.path).absolute()
         if not os.path.exists(file):
             raise FileNotFoundError(errno.ENOENT, _NO_FILE, os.fspath(file))
@@ -154,19 +135,11 @@ class _FileLines(Model, frozen=True):
         return self.spans() if self.lines.isascii() else self._spans(_utf16_length)
 
     def ranges(self) -> tuple[Range, ...]:
-        """Return the lines and columns at which each submatch begins and ends; columns count characters.
-
-        Raises:
-            ValueError: There are no line numbers, because of `no_line_number`.
-        """
+        """Return the lines and columns at which each submatch begins and ends; columns count characters."""
         return self._ranges(len)
 
     def utf16_ranges(self) -> tuple[Range, ...]:
-        """Return the lines and columns at which each submatch begins and ends; columns count UTF-16 code units.
-
-        Raises:
-            ValueError: See `ranges()`.
-        """
+        """Return the lines and columns at which each submatch begins and ends; columns count UTF-16 code units."""
         return self._ranges(_utf16_length)
 
     def _spans(self, length: Callable[[str], int]) -> tuple[Span, ...]:

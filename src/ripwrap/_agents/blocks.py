@@ -24,29 +24,14 @@ class FoundBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Lines between two comments that name ripwrap.
-
-    Attributes:
-        body: The lines.
-        header: Lines before the first comment that belong to the block, such as front matter. A file with a header is
-            ripwrap's own, so nothing is added to a file of this name that somebody else wrote.
-        comment: Beginning and end of a comment.
-    """
+    """Lines between two comments that name ripwrap."""
 
     body: str
     header: str = ""
     comment: tuple[str, str] = ("<!-- ", " -->")
 
     def add(self, text: str | None, made: str) -> str:
-        """Return the text with the block at its end, or with a new block in place of an old one.
-
-        Args:
-            text: Text of the file; `None` if there is no file.
-            made: What is made if there is no file: the name of the file or of a directory.
-
-        Raises:
-            ValueError: The file is one that ripwrap would write alone, and somebody else wrote it.
-        """
+        """Return the text with the block at its end, or with a new block in place of an old one."""
         if text is None:
             return f"{self._written(made)}\n"
         if found := self._find(text):
@@ -98,11 +83,7 @@ class TomlEntry:
     block: TextBlock
 
     def add(self, text: str | None, made: str) -> str:
-        """Return the text with the table at its end; the same text if it has an equal table.
-
-        Raises:
-            ValueError: The text cannot be parsed or edited, or has another table of this name.
-        """
+        """Return the text with the table at its end; the same text if it has an equal table."""
         wanted = tomllib.loads(self.block.body)
         before = tomllib.loads(text or "")
         tables = before.get(self.group, {})
@@ -117,11 +98,7 @@ class TomlEntry:
         return added
 
     def remove(self, text: str) -> Removed:
-        """Return the text without the block; the same text if it has none.
-
-        Raises:
-            ValueError: The text cannot be parsed, or settings below the block would get into another table.
-        """
+        """Return the text without the block; the same text if it has none."""
         before = tomllib.loads(text)
         removed = self.block.remove(text)
         if removed.text is not None and removed.text != text:

@@ -24,14 +24,7 @@ FileEdit: TypeAlias = JsonEntry | TomlEntry | TextBlock
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """File that install edits.
-
-    Attributes:
-        client: Name of the client.
-        base: Directory that exists: the project, or the user's home.
-        paths: Names that the file may have, relative to `base`; the first is the name of a new file.
-        edit: What install writes into the file.
-    """
+    """File that install edits."""
 
     client: ClientName
     base: Path
@@ -47,13 +40,7 @@ class Target:
 
 
 def targets(client: ClientName, project: Path | None, *, hook: bool) -> tuple[Target, ...]:
-    """Return the files of a client.
-
-    Args:
-        client: Name of the client.
-        project: Directory of the project; `None` for the files of the user.
-        hook: True to include the settings with the hook of Claude Code.
-    """
+    """Return the files of a client."""
     base = project or Path.home()
     found = [Target(client, base, paths, edit) for paths, edit in _files(client, is_project=project is not None)]
     return tuple(found if hook else found[:2])

@@ -35,13 +35,7 @@ class TakenError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class JsonText:
-    """Text of JSON.
-
-    Attributes:
-        text: The text.
-        plain: The text with spaces in place of comments and trailing commas, so that it has the same length.
-        value: The parsed text.
-    """
+    """Text of JSON."""
 
     text: str
     plain: str
@@ -74,14 +68,7 @@ class JsonContainer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JsonEntry:
-    """Entry that install adds to a file of JSON.
-
-    Attributes:
-        keys: Function that returns the keys of the object or array that gets the entry, for the value of the file.
-        name: Key of the entry; `None` for an element of an array.
-        value: Value of the entry, with `MADE` in it.
-        comments: True if the client accepts comments and trailing commas.
-    """
+    """Entry that install adds to a file of JSON."""
 
     keys: Callable[[Any], tuple[str, ...]]
     name: str | None
@@ -89,15 +76,7 @@ class JsonEntry:
     comments: bool = True
 
     def add(self, text: str | None, made: str) -> str:
-        """Return the text with the entry; the same text if it has an equal entry.
-
-        Args:
-            text: Text of the file; `None` if there is no file.
-            made: What is made if there is no file: the name of the file or of a directory.
-
-        Raises:
-            ValueError: The text cannot be parsed or edited, or has another entry of this name.
-        """
+        """Return the text with the entry; the same text if it has an equal entry."""
         if text is None:
             return json.dumps(self._nested(self.keys({}), made), indent=2) + "\n"
         document = parse(text, comments=self.comments)
@@ -115,11 +94,7 @@ class JsonEntry:
         return self._checked(_inserted(document, levels[-1], _written(member)), expected)
 
     def remove(self, text: str) -> Removed:
-        """Return the text without the entry that install added; the same text if install added none.
-
-        Raises:
-            ValueError: The text cannot be parsed or edited.
-        """
+        """Return the text without the entry that install added; the same text if install added none."""
         document = parse(text, comments=self.comments)
         keys, levels = self._levels(document)
         found = self._find(document, levels, keys)
@@ -177,11 +152,7 @@ class JsonEntry:
 
 
 def parse(text: str, *, comments: bool) -> JsonText:
-    """Parse a text of JSON.
-
-    Raises:
-        ValueError: It is no JSON, or has comments or trailing commas although `comments` is False.
-    """
+    """Parse a text of JSON."""
     plain = text
     if comments:
         plain = _TRAILING_COMMA.sub(lambda found: found[0] if found[1] is None else f"{found[1]} ", _blanked(text))

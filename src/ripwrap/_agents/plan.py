@@ -31,17 +31,7 @@ class RefusedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """Planned change of a file.
-
-    Attributes:
-        client: Name of the client.
-        path: Path of the file, for people.
-        real: Path without links.
-        old: Content now; `None` if there is no file.
-        new: Content after the change; `None` to delete the file.
-        state: Metadata of the file; `None` if there is no file.
-        folders: Directories to remove after the file, if they are empty; the innermost first.
-    """
+    """Planned change of a file."""
 
     client: ClientName
     path: str
@@ -74,22 +64,12 @@ class ConfigChange:
 
 
 def plan_install(targets: Iterable[Target]) -> list[ConfigChange]:
-    """Return the changes that write ripwrap into files.
-
-    Raises:
-        RefusedError: A file cannot be parsed or edited, or has another entry of this name.
-        OSError: A file cannot be read, or belongs to version control.
-    """
+    """Return the changes that write ripwrap into files."""
     return [_planned(target, install=True) for target in targets]
 
 
 def plan_uninstall(targets: Iterable[Target]) -> list[ConfigChange]:
-    """Return the changes that take what install wrote out of files.
-
-    Raises:
-        RefusedError: A file cannot be parsed or edited.
-        OSError: A file cannot be read, or belongs to version control.
-    """
+    """Return the changes that take what install wrote out of files."""
     return [_planned(target, install=False) for target in targets if os.path.lexists(target.path)]
 
 
@@ -111,12 +91,7 @@ def state_of(target: Target) -> str:
 
 
 def write(changes: Iterable[ConfigChange], disk: Disk) -> None:
-    """Write changes. Each file is replaced in one step, and only if it has not changed since it was read.
-
-    Raises:
-        InterruptedError: Another program has changed a file.
-        OSError: A file cannot be written.
-    """
+    """Write changes. Each file is replaced in one step, and only if it has not changed since it was read."""
     todo = [change for change in changes if change.what != "keep"]
     for change in todo:
         _write(change, disk)

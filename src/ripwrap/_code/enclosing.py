@@ -43,12 +43,7 @@ _SIGNATURE_END = re.compile(r"\s*[)\]]")
 
 
 class LineSpan(NamedTuple):
-    """Consecutive lines of a file.
-
-    Attributes:
-        first: Number of the first line, from 1.
-        last: Number of the last line.
-    """
+    """Consecutive lines of a file."""
 
     first: int
     last: int
@@ -71,12 +66,6 @@ def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> 
 
     This is the innermost definition around the first line of the span that is in a definition. Return None if no line
     of the span is in a definition.
-
-    Args:
-        outline: Outline of the file.
-        span: Lines whose definition is returned.
-        name: Preferred name. If the innermost definition around any line of the span has this name, return this
-            definition instead.
     """
     found: Section | None = None
     for number in range(span.first, span.last + 1):
@@ -122,11 +111,6 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
 
     A block is a line with the deeper indented lines below it, or a pair of brackets with the lines between them.
     Outside of blocks, return the lines between the nearest blank lines above and below.
-
-    Args:
-        path: Path of the file. The file name tells the language, so that comments and strings can be skipped.
-        lines: Lines of the file, with or without their ends.
-        span: Lines whose block is returned.
     """
     from ripwrap._code.patterns.languages import Indented, language_patterns  # late: patterns of all languages
 
@@ -176,10 +160,6 @@ def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list
 
     The windows (lines to show) of two matches are joined if they overlap or touch. In a joined window, the lines
     between two matches are shown with the match above them.
-
-    Args:
-        places: Spans of matching lines, in order; they do not overlap.
-        windows: Window of each match, in the order of `places`. A window includes the lines of its match.
     """
     # Windows are joined first, because the window of one match may include the matches before and after it.
     runs: list[LineSpan] = []

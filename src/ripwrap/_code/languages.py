@@ -80,10 +80,6 @@ def language_name(path: str, first_line: str) -> str | None:
 
     The table is searched for the file name, then for its extension. For a file without an extension, the interpreter in
     the `#!` line decides.
-
-    Args:
-        path: Path of the file; only the last part counts.
-        first_line: First line of the file; only its first 200 characters are read, and text after the line is ignored.
     """
     file_name = PurePath(path.replace("\\", "/")).name.lower()
     extension = file_name.rpartition(".")[2] if "." in file_name[1:] else ""

@@ -85,15 +85,7 @@ _DECLARED_TYPE = re.compile(r"[\w:<>,\[\]~.?]+")
 def find_occurrences(
     path: str, lines: Sequence[str], name: str, defined: Collection[int], numbers: Sequence[int] | None = None
 ) -> FileOccurrences:
-    """Return the places of a file that have a name.
-
-    Args:
-        path: Path of the file, whose name tells the language.
-        lines: All lines of the file without terminators, or only lines that have the name.
-        name: Name to find: whole words only.
-        defined: Indexes, from 0, of the lines that have a definition of the name, as the ranking of code finds them.
-        numbers: Numbers of `lines` in the file, if these are not all lines; else None.
-    """
+    """Return the places of a file that have a name."""
     return _OccurrenceFinder(path, lines, name, defined, numbers).occurrences()
 
 

@@ -59,8 +59,5 @@ class Outline(Protocol):
         """Return the innermost section around a line, or None at the top level.
 
         Decorators, attributes and comments directly above a definition belong to it.
-
-        Args:
-            line: Number of the line, from 1; lines outside of the file have no section.
         """
         ...

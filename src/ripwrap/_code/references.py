@@ -87,19 +87,7 @@ class References(Model, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Place that has a name, as its file alone tells.
-
-    Attributes:
-        line: Number of the line, from 1.
-        column: Column of the first character, from 1.
-        kind: See `Reference`.
-        syntax: See `Reference`.
-        is_member: True if the name follows a dot or the like, as in `shop.name`.
-        receiver: Name before the dot; empty if it is no name.
-        is_local: True for a parameter, local variable, or name of an argument, or a use of one.
-        enclosing: Definition around the line.
-        owner: For a definition, the name of the class or module that has it; empty at the top level of a file.
-    """
+    """Place that has a name, as its file alone tells."""
 
     line: int
     column: int
@@ -114,18 +102,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class FileOccurrences:
-    """Places of one file that have a name.
-
-    Attributes:
-        path: Path of the file.
-        language: Name of its language; empty if it is unknown.
-        lines: Text of each line that has the name, or defines what is around the name, at most 2,000 characters.
-        occurrences: Places, in order.
-        imports_all: True if the file imports all names of another one.
-        aliases: Map from the names that the file gives to what it imports (`import a as b`) to the names there.
-        imported: Words in the imports of the file, outside of strings.
-        modules: Those of them that are modules, in Python.
-    """
+    """Places of one file that have a name."""
 
     path: str
     language: str
@@ -144,15 +121,7 @@ class FileOccurrences:
 
 @dataclass(slots=True)
 class Definitions:
-    """What is known about the definitions of a name in all files.
-
-    Attributes:
-        owners: Names of the classes that have a member with the name.
-        is_free: True if a file has a definition at its top level, or in a function.
-        folders: Directories of the files with definitions.
-        modules: Names of the files with definitions, and of their directories, without extensions.
-        count: Number of different definitions, also of those that the caller did not name.
-    """
+    """What is known about the definitions of a name in all files."""
 
     owners: set[str] = field(default_factory=set[str])
     is_free: bool = False
@@ -179,14 +148,7 @@ class Definitions:
 
 
 def rate(file: FileOccurrences, one: Occurrence, known: Definitions, owner: str) -> Confidence:
-    """Return the confidence that a place means one of the definitions.
-
-    Args:
-        file: File of the place.
-        one: The place.
-        known: What is known about the definitions.
-        owner: Class or module that the caller named, as in `Shop.add`; empty if the name was not qualified.
-    """
+    """Return the confidence that a place means one of the definitions."""
     if one.syntax != "code" or one.is_local:
         return "low"
     if one.kind == "definition":

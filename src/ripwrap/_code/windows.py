@@ -30,16 +30,7 @@ _DEFINITION_START = re.compile(
 
 
 class Chunk(NamedTuple):
-    """Consecutive lines of a file.
-
-    Attributes:
-        start: Offset of its first character.
-        end: Offset after its last character.
-        start_line: Number of its first line, from 1.
-        end_line: Number of its last line.
-        symbol: Name of the definition that contains the lines; None outside of definitions, and in a file that was not
-            parsed.
-    """
+    """Consecutive lines of a file."""
 
     start: int
     end: int

@@ -11,18 +11,7 @@ Change = tuple[bytes, bytes]
 
 
 def unified(path: str, lines: Iterable[Match | Context], sep: str = os.sep, *, nul_ends: bool = False) -> bytes:
-    """Return a diff of the lines that replacements change, with the context in `lines`; empty if nothing changes.
-
-    Args:
-        path: Path of the file.
-        lines: Lines with changes and their context.
-        sep: Separator in `path`; the diff has slashes, as git writes and reads them on every system.
-        nul_ends: True to allow lines that end in NUL, because the lines were certainly split at newlines and not at
-            NULs.
-
-    Raises:
-        ValueError: A line has no number, or ends in NUL although `nul_ends` is False.
-    """
+    """Return a diff of the lines that replacements change, with the context in `lines`; empty if nothing changes."""
     hunks: list[bytes] = []
     shift = 0
     for start, changes in _runs(lines, nul_ends=nul_ends):

@@ -14,15 +14,7 @@ from ripwrap.models import End, Match, PathError
 
 @dataclass(slots=True)
 class _File:
-    """Matches of a file, and the reasons to leave the file out.
-
-    Attributes:
-        changes: Changes of the text of the file, one for each submatch.
-        lines: Lines with matches.
-        unlocated: Number of the first line with a match whose position rg does not report; 0 if there is no such line.
-        binary: Offset of the first NUL byte, if rg found the file to be binary; `None` otherwise.
-        end: Last lines, if they have no newline and their last match is not at their end; empty otherwise.
-    """
+    """Matches of a file, and the reasons to leave the file out."""
 
     changes: list[FileChange] = field(default_factory=list[FileChange])
     lines: list[Line] = field(default_factory=list[Line])
@@ -57,13 +49,7 @@ class _File:
 
 
 class EditCollector:
-    """Collector of the matched texts, each with its position and its replacement.
-
-    Attributes:
-        ended: True if rg's summary was read.
-        lost: Files with a match at their end that rg does not print.
-        last_replacement: Last replacement that rg wrote; empty if it wrote none.
-    """
+    """Collector of the matched texts, each with its position and its replacement."""
 
     def __init__(
         self,
@@ -73,15 +59,7 @@ class EditCollector:
         sizing: Template | None = None,
         terminator: bytes = b"\n",
     ) -> None:
-        """Set the replacement.
-
-        Args:
-            constant: Bytes that replace every match; `None` if rg writes the replacements.
-            timeout: Time limit in seconds, for the error message; `None` is no limit.
-            max_bytes: Maximum size of all edits in bytes; `feed()` raises `ValueError` at this limit.
-            sizing: Replacement whose size is only estimated, and whose edits are not kept; `None` keeps the edits.
-            terminator: End of a line.
-        """
+        """Set the replacement."""
         self.ended: bool = False
         self.lost: set[str] = set()
         self.last_replacement: str = ""
@@ -113,11 +91,7 @@ class EditCollector:
         self.ended = False
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the paths that rg could not read.
-
-        Raises:
-            TimeoutError: rg was stopped before it had searched everything.
-        """
+        """Store the paths that rg could not read."""
         if timed_out:
             raise TimeoutError(
                 f"rg was stopped after timeout={self._timeout} seconds, before it had searched everything; "

@@ -42,25 +42,7 @@ def apply_edits(
     holds: Callable[[str], bool] | None = None,
     disk: Disk | None = None,
 ) -> AppliedEdits:
-    """Write the new contents of files, all or none. Without files, write nothing, not even a journal.
-
-    Args:
-        root: Directory that was searched.
-        files: Files to change, each with its edits.
-        journals: Directory of all journals; `None` is `ripwrap/replace` in the user's state directory.
-        break_hard_links: True to also change files that have several hard links.
-        holds: Function that returns True for a real path that may be written; `None` allows all.
-        disk: Operations on files; `None` is `Disk()`.
-
-    Raises:
-        ConflictError: A file has changed since it was searched, has several hard links, or was changed by an
-            interrupted replacement. Nothing was written.
-        PermissionError: A file belongs to version control, or the journals to another user. Nothing was written.
-        OSError: A file cannot be written. All files have their old contents, unless a note of the error says otherwise.
-        ValueError: The same edits were applied before, and their journal is damaged.
-        TimeoutError: The call was cancelled, or reached its time limit, before the first rename. All files have their
-            old contents.
-    """
+    """Write the new contents of files, all or none. Without files, write nothing, not even a journal."""
     if not files:
         return AppliedEdits(journal="", root=root, files=())
     store, disk = Journals(journals), disk or Disk()
@@ -98,23 +80,6 @@ def undo_edits(
 
     A journal says which files to write. So a journal that is not in the user's state directory may only name files
     below the directory that was searched, or below `cwd`.
-
-    Args:
-        journal: Path of the journal; `None` is the newest journal for `cwd` that is not undone yet.
-        cwd: Directory that was searched.
-        journals: Directory of all journals; `None` is `ripwrap/replace` in the user's state directory.
-        planned: True if the path of the journal follows from the edits of a plan. Then the plan names the files.
-        disk: Operations on files; `None` is `Disk()`.
-
-    Raises:
-        FileNotFoundError: There is no such journal.
-        PermissionError: The journal belongs to another user, or names a file of version control, or a file outside of
-            the searched directory. Nothing was written.
-        ConflictError: A file has changed since the edits were applied, or has several hard links; nothing was written.
-        OSError: A file cannot be written; all files keep their new contents, unless a note of the error says otherwise.
-        ValueError: The journal is damaged.
-        TimeoutError: The call was cancelled, or reached its time limit, before the first rename. All files keep their
-            new contents.
     """
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
     if journal is not None and not JournalFolder(Path(journal)).exists:
@@ -177,9 +142,6 @@ def _check_unfinished(store: Journals, own: JournalFolder, paths: set[str], disk
     """Remove the temporary files of other changes that were interrupted before their first rename.
 
     The caller holds the lock, so the processes that wrote the unfinished journals have ended.
-
-    Raises:
-        ConflictError: Another change was interrupted after its first rename, and may have changed some of `paths`.
     """
     for folder in store.all():
         state = folder.state
@@ -234,9 +196,6 @@ class Turn:
     """One run that writes the new or the old contents of all files of a journal.
 
     On an error, all files get back the contents that they had before the run.
-
-    Attributes:
-        journal: Journal of the change; `run()` adds the hashes of the new contents to it.
     """
 
     def __init__(
@@ -249,16 +208,7 @@ class Turn:
         number: int | None = None,
         break_hard_links: bool = False,
     ) -> None:
-        """Set the journal and the direction.
-
-        Args:
-            folder: Directory of the journal.
-            journal: Journal of the change.
-            disk: Operations on files.
-            forward: True to write the new contents, False to write the old contents.
-            number: Number of the change; `None` keeps that of the journal.
-            break_hard_links: True to also change files that have several hard links.
-        """
+        """Set the journal and the direction."""
         self.journal: Journal = journal
         self._folder = folder
         self._disk = disk
@@ -303,11 +253,7 @@ class Turn:
         return "applied" if forward else "undone"
 
     def _prepare(self, *, clean: bool) -> None:
-        """Write the temporary files, and add the hashes of the new contents to the journal.
-
-        Args:
-            clean: True if an earlier run may have left temporary files.
-        """
+        """Write the temporary files, and add the hashes of the new contents to the journal."""
         refused: dict[ConflictReason, list[str]] = {}
         for number, file in enumerate(self._files):
             _check_cancelled()

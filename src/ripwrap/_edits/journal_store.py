@@ -45,15 +45,7 @@ _STATE = "state"
 
 
 class JournalFile(Model, frozen=True, ser_json_bytes="base64", val_json_bytes="base64"):
-    """File that a journal describes.
-
-    Attributes:
-        path: Real path of the file, without symbolic links.
-        old: SHA-256 of the old content.
-        new: SHA-256 of the new content; empty until the new content is made.
-        times: Times of access and modification of the old file, in nanoseconds; zeros until the new content is made.
-        edits: For each edit, its offset in the old content, the old bytes and the new bytes.
-    """
+    """File that a journal describes."""
 
     path: FsPath
     old: str
@@ -78,14 +70,7 @@ class JournalFile(Model, frozen=True, ser_json_bytes="base64", val_json_bytes="b
 
 
 class Journal(Model, frozen=True):
-    """Journal of a change of several files, from which the change can be completed or undone.
-
-    Attributes:
-        version: Version of the format.
-        root: Directory that was searched.
-        created: Time at which the journal was made, in seconds since 1970.
-        files: Files that the change writes.
-    """
+    """Journal of a change of several files, from which the change can be completed or undone."""
 
     version: Literal[1] = 1
     root: FsPath
@@ -119,12 +104,7 @@ class Journal(Model, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class JournalFolder:
-    """Directory of a journal.
-
-    Attributes:
-        path: Path of the directory. Its name is the id of the journal, followed by `-2` and so on if the same change
-            was made again after other changes.
-    """
+    """Directory of a journal."""
 
     path: Path
 
@@ -239,12 +219,7 @@ class Journals:
         return self.path == _default_place()
 
     def check(self) -> None:
-        """Check that only this user can add journals.
-
-        Raises:
-            PermissionError: The directory, or a directory above it, belongs to another user or can be written by
-                others.
-        """
+        """Check that only this user can add journals."""
         if reason := why_untrusted(self.path):
             raise _untrusted_error(reason, self.path)
 
@@ -292,11 +267,7 @@ class Journals:
         return []
 
     def last(self, root: str) -> JournalFolder:
-        """Return the journal of the last change that can be undone, for the searched directory `root`.
-
-        Raises:
-            FileNotFoundError: There is no such journal.
-        """
+        """Return the journal of the last change that can be undone, for the searched directory `root`."""
         real = os.path.realpath(root)
         for folder in self.all():
             with suppress(OSError, ValueError):  # skip a damaged journal; it may belong to another directory

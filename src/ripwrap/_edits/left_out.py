@@ -17,12 +17,7 @@ _READ_BYTES = 1 << 20
 
 
 class UnsearchedMatches(NamedTuple):
-    """Matches that a search does not report.
-
-    Attributes:
-        errors: Binary files with a match.
-        hidden: Number of matches in hidden files.
-    """
+    """Matches that a search does not report."""
 
     errors: tuple[PathError, ...] = ()
     hidden: int = 0
@@ -44,13 +39,6 @@ async def find_left_out(
 
     rg stops at the first NUL of a file that it found in a directory, and if this NUL is near the beginning, it does not
     report the file.
-
-    Args:
-        run: Runner of the search.
-        query: First search.
-        known: Files that the first search reported.
-        seconds: Time limit of the search; `None` is no limit.
-        allowed: Function that returns True if the caller may know the file with this path; `None` allows all files.
     """
     if query.options.get("text") and query.options.get("hidden"):
         return UnsearchedMatches()

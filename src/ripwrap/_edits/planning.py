@@ -37,12 +37,6 @@ class FileChange(NamedTuple):
     """Edit that was found in the text of a file.
 
     If rg has transcoded the file, the text is in UTF-8, without a byte order mark.
-
-    Attributes:
-        start: Offset of the first byte to replace.
-        end: Offset of the byte after the last byte to replace.
-        before: Old bytes.
-        after: New bytes.
     """
 
     start: int
@@ -66,11 +60,7 @@ class EditSize:
         self._size = 0
 
     def add(self, path: str, size: int) -> None:
-        """Add an edit, given the number of bytes of its old and new text.
-
-        Raises:
-            ValueError: The edits are larger than the limit.
-        """
+        """Add an edit, given the number of bytes of its old and new text."""
         self._size += EDIT_BYTES + size
         if self._size > self._max:
             raise ValueError(
@@ -83,14 +73,7 @@ class EditSize:
 
 
 class Line(NamedTuple):
-    """Line with a match, or several consecutive lines, as rg has decoded them.
-
-    Attributes:
-        start: Offset of the first byte in the decoded text of the file.
-        number: Number of the first line, from 1.
-        size: Number of lines.
-        digest: `hash()` of the bytes.
-    """
+    """Line with a match, or several consecutive lines, as rg has decoded them."""
 
     start: int
     number: int
@@ -105,14 +88,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """File with the changes that were found in it.
-
-    Attributes:
-        path: Path of the file, absolute or relative to the searched directory.
-        changes: Changes, in any order.
-        decoded: True if offsets count bytes of the text that rg has decoded, False if they count bytes of the file.
-        lines: Lines with the changes, in order, if rg transcodes the file to UTF-8; empty if rg has not read the file.
-    """
+    """File with the changes that were found in it."""
 
     path: str
     changes: Sequence[FileChange]
@@ -121,13 +97,7 @@ class Found:
 
 
 class _Reading(NamedTuple):
-    """How rg has read the files.
-
-    Attributes:
-        codec: Python's name of the encoding; empty if files without a byte order mark were not transcoded.
-        raw: True if no file was transcoded, and byte order marks were not removed.
-        terminator: End of a line.
-    """
+    """How rg has read the files."""
 
     codec: str
     raw: bool
@@ -135,11 +105,7 @@ class _Reading(NamedTuple):
 
 
 def codec_of(label: str | None) -> str:
-    """Return Python's name of an encoding, given the name that rg uses; empty for `none`, `auto` and `None`.
-
-    Raises:
-        ValueError: Files in this encoding cannot be changed.
-    """
+    """Return Python's name of an encoding, given the name that rg uses; empty for `none`, `auto` and `None`."""
     name = (label or "auto").strip().lower()
     if name in ("auto", "none"):
         return ""
@@ -169,22 +135,6 @@ def plan_files(
     """Return the edits of each file that changes, in path order, and an error for each file that is left out.
 
     Each file is read once. If several paths lead to one file, because of links, only the first of these paths is used.
-
-    Args:
-        root: Directory that paths are relative to.
-        found: Changes of each file.
-        encoding: Option `encoding` of the search; `None` is UTF-8, or the encoding of a byte order mark.
-        context: Number of context lines around each edit.
-        max_bytes: Maximum size of a file in bytes, before and after its change.
-        holds: Function that returns True for a real path that may be read; `None` allows all.
-        screen: Function that says which files to leave out; `None` leaves out none.
-        disk: Operations on files; `None` is `Disk()`.
-        terminator: End of a line, which separates the lines that `Found.lines` counts.
-
-    Raises:
-        ConflictError: A file was changed or removed after it was searched.
-        ValueError: Two edits of a file overlap, or the encoding of a file lacks a character of a replacement.
-        TimeoutError: The call was cancelled, or reached its time limit.
     """
     disk = disk or Disk()
     reading = _Reading(codec_of(encoding), encoding == "none", terminator)
@@ -312,11 +262,7 @@ def _first_broken(text: bytes, changes: Sequence[FileChange]) -> int | None:
 def _read_whole(
     body: bytes, codec: str, changes: Sequence[FileChange]
 ) -> tuple[bytes, list[tuple[FileChange, int, int]]]:
-    """Return the text of a file in UTF-8, and each change with its offsets in `body`; rg has not read the file.
-
-    Raises:
-        UnicodeDecodeError: The file has bytes that are not valid.
-    """
+    """Return the text of a file in UTF-8, and each change with its offsets in `body`; rg has not read the file."""
     text = decode(body, codec).encode()
     offsets = _Offsets(text, body, 0, codec)
     return text, [(change, offsets.of(change.start), offsets.of(change.end)) for change in changes]
@@ -329,16 +275,6 @@ def _read_as_rg(
 
     Only lines with changes must be exactly what rg has read. rg's offsets are used only within such a line, so bytes in
     other lines that rg and Python read differently do not matter.
-
-    Args:
-        lines: Lines with changes, in order.
-        body: Content of the file after its byte order mark.
-        codec: Encoding of the file.
-        terminator: End of a line.
-        changes: Changes, in order.
-
-    Raises:
-        UnicodeDecodeError: A line with changes has bytes that are not valid, or that rg and Python read differently.
     """
     text, edits, done = bytearray(), list[tuple[FileChange, int, int]](), 0
     waiting = deque(changes)

@@ -238,14 +238,7 @@ async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceRequest:
-    """Checked arguments of `replace()`.
-
-    Attributes:
-        query: Query of the search.
-        template: Parsed replacement.
-        options: Options of the search.
-        context: Number of context lines around an edit.
-    """
+    """Checked arguments of `replace()`."""
 
     query: Query
     template: Template
@@ -316,21 +309,7 @@ async def run_replace(
     holds: Callable[[str], bool] | None = None,
     screen: Screen | None = None,
 ) -> EditPlan:
-    """Search, check the groups that the replacement refers to, read the files with matches, and return the plan.
-
-    Args:
-        run: Runner of the searches.
-        request: Checked arguments of `replace()`.
-        timeout: Seconds for the search, and again for reading the files; `None` is no limit.
-        allowed: Function that returns True if the file with a path, as rg prints it, may be changed; `None` allows all
-            files.
-        holds: Function that returns True if the file with a real path may be read; `None` allows all files. It is
-            called immediately before the file is read.
-        max_bytes: Maximum size of a file, and of all edits, in bytes.
-        screen: Function that says which files to leave out; see `plan_files()`.
-
-    Raises what `replace()` raises.
-    """
+    """Search, check the groups that the replacement refers to, read the files with matches, and return the plan."""
     seconds = check_timeout(timeout)
     template = request.template
     if template.constant is None and template.growth > _SMALL_GROWTH:

@@ -190,18 +190,7 @@ async def replace_code(
 
 @dataclass(frozen=True, slots=True)
 class CodeRequest:
-    """Checked arguments of `search_code()` or `replace_code()`.
-
-    Attributes:
-        pattern: Pattern of ast-grep.
-        fix: Text to put in place of each match; `None` for a search.
-        language: Language of the files to search.
-        paths: Files or directories to search; empty is all of `root`.
-        limit: Maximum number of matches; `None` is no limit.
-        file_timeout: Maximum number of seconds for a file.
-        options: Options that choose files, with the file type of the language.
-        listing: Query that lists the files of the language.
-    """
+    """Checked arguments of `search_code()` or `replace_code()`."""
 
     pattern: str
     fix: str | None
@@ -281,12 +270,7 @@ async def run_code(request: CodeRequest, rg: Rg) -> AsyncGenerator[CodeItem]:
 
 
 def run_code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Generator[CodeItem]:
-    """Search code by its syntax, and yield the matches and errors, blocking.
-
-    Raises:
-        ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
-            first iteration.
-    """
+    """Search code by its syntax, and yield the matches and errors, blocking."""
     return _code_blocking(request, rg, check_timeout(timeout))
 
 
@@ -326,14 +310,7 @@ async def run_replace_code(
 
 @dataclass(slots=True)
 class FoundInFile:
-    """Result of searching one file.
-
-    Attributes:
-        path: Path of the file; empty if the errors are about paths that rg could not read.
-        matches: Matches of a search; empty for a replacement.
-        changes: Changes that a replacement makes; empty for a search.
-        errors: Errors about the file, e.g. a line that does not parse.
-    """
+    """Result of searching one file."""
 
     path: str = ""
     matches: list[CodeMatch] = field(default_factory=list[CodeMatch])
@@ -351,11 +328,7 @@ class FoundInFile:
 
 
 class CodeSearch:
-    """State of a search of code by its syntax; a context manager that ends the worker processes.
-
-    Attributes:
-        unlisted: Paths that rg could not read; `begin()` sets them.
-    """
+    """State of a search of code by its syntax; a context manager that ends the worker processes."""
 
     def __init__(self, request: CodeRequest) -> None:
         """Prepare the search; worker processes are started when they are needed."""
@@ -469,11 +442,7 @@ class CodeSearch:
 
 
 class _CodeLeftOutError(Exception):
-    """Error for a file that is not parsed.
-
-    Attributes:
-        kind: Reason, as in `CodeError.kind`.
-    """
+    """Error for a file that is not parsed."""
 
     def __init__(self, kind: CodeErrorKind, message: str) -> None:
         super().__init__(message)

@@ -54,11 +54,7 @@ MAX_NESTED_GROUPS = 50
 
 
 class GlobRegex(Pattern):
-    """Pattern that is matched by a regex, which is compiled when it is needed first.
-
-    Attributes:
-        source: Text of the regex.
-    """
+    """Pattern that is matched by a regex, which is compiled when it is needed first."""
 
     __slots__ = ("_match", "_stepping", "source")
 
@@ -99,18 +95,7 @@ class SteppingPattern(Pattern):
 def glob_pattern(
     glob: str, *, include: bool, allow_unclosed: bool, ignore_case: bool = False
 ) -> GlobRegex | SteppingPattern:
-    """Return a pattern that matches a path if the glob matches the whole path.
-
-    Args:
-        glob: Glob without the marks of an ignore file: a `!` or `/` at its start, and a `/` at its end.
-        include: Attribute `include` of the pattern: False for a rule with `!`, True for any other rule.
-        allow_unclosed: True if an unclosed `[` is literal, as in ignore files. If False, as for `--glob`, an unclosed
-            `[` is an error.
-        ignore_case: True to ignore the case of ASCII letters; globset never ignores the case of other letters.
-
-    Raises:
-        ValueError: The glob does not parse; the message is the same as in rg.
-    """
+    """Return a pattern that matches a path if the glob matches the whole path."""
     tokens: Tokens = parse_glob(f"{glob}/*" if glob.endswith("/**") else glob, allow_unclosed=allow_unclosed)
     if tokens == [_PREFIX]:
         tokens[:] = [_ALL]

@@ -21,24 +21,14 @@ class NameSelection:
     def __init__(
         self, options: Mapping[str, Any], types: Mapping[str, Sequence[str]], roots: Sequence[str] = ()
     ) -> None:
-        """Prepare the rules.
-
-        Args:
-            options: See `Selection`.
-            types: See `Selection`.
-            roots: Directories that are searched even if a rule excludes them. The top directory is always searched.
-        """
+        """Prepare the rules."""
         self._selection = Selection("", {**options, "no_ignore": True}, types)
         self._roots = {"/".join(_parts(root)): True for root in roots}
         self._folders = {"": True, **self._roots}
         self._archive: tuple[str, frozenset[CauseKind] | None] = "", None  # the last archive, and what chooses it
 
     def selects(self, name: str) -> bool:
-        """Return True if a search of files would read a file with the path `name`.
-
-        Args:
-            name: Name of an item. Its attribute `outer`, if it has one, is the name of the archive that has the item.
-        """
+        """Return True if a search of files would read a file with the path `name`."""
         chosen = self._chosen(getattr(name, "outer", None))
         if chosen is None:
             return False

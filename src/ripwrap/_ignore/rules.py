@@ -55,17 +55,7 @@ _WHITESPACE = (
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """Rule on a line of an ignore file, in an option such as `glob`, or of a file type.
-
-    Attributes:
-        glob: Glob without its `!` and the slashes at its ends; `**/` at its start stands for any depth. The glob
-            matches paths relative to the directory of the file, or to rg's working directory. Empty for a file type.
-        pattern: Pattern of the glob; its `include` is False for a rule with `!`, and True for any other rule.
-        only_folders: True if the rule applies to directories only.
-        text: Line of the file, or value of the option, without white space at its end.
-        file: Path of the file, or name of the option; empty if the rule comes from neither.
-        number: Number of the line, from 1; 0 if the rule does not come from a file.
-    """
+    """Rule on a line of an ignore file, in an option such as `glob`, or of a file type."""
 
     glob: str
     pattern: Pattern
@@ -78,18 +68,7 @@ class IgnoreRule:
     def parse(
         cls, line: str, *, allow_unclosed: bool = True, ignore_case: bool = False, file: str = "", number: int = 0
     ) -> "IgnoreRule | None":
-        """Return the rule of a line, or `None` for a comment or an empty line.
-
-        Args:
-            line: Line of an ignore file, or glob of an option such as `--glob`.
-            allow_unclosed: See `glob_pattern()`.
-            ignore_case: See `glob_pattern()`.
-            file: Path of the file, or name of the option.
-            number: Number of the line in the file, from 1; 0 for an option.
-
-        Raises:
-            ValueError: The line does not parse; the message is the same as in rg.
-        """
+        """Return the rule of a line, or `None` for a comment or an empty line."""
         if line.startswith("#"):
             return None
         # If a backslash is before the last space, the spaces at the end are kept.
@@ -187,17 +166,7 @@ _NO_RULES = Rules(())
 
 @dataclass(frozen=True, slots=True)
 class IgnoreStack:
-    """Rules of the ignore files in the directories from a root down to a directory.
-
-    Attributes:
-        levels: Rules of the files of each kind, in the order of `KINDS`. Of each kind, the deepest file comes first.
-            Each file is a pair: the length of the path of its directory, with a slash at the end, and its rules.
-        kinds: Kinds of files that are read.
-        ignore_case: True if the case of ASCII letters is ignored.
-        require_git: True if git's ignore files apply only inside the repository that has them.
-        in_repository: True if the directory is in a repository; always False without `require_git`.
-        cut: Paths of the ignore files in the directory that have more rules than are read.
-    """
+    """Rules of the ignore files in the directories from a root down to a directory."""
 
     levels: tuple[tuple[tuple[int, Rules], ...], ...] = ((),) * len(KINDS)
     kinds: frozenset[str] = frozenset(KINDS)
@@ -360,13 +329,7 @@ def _read(root: str, folder: str, kind: str, *, ignore_case: bool = False) -> Ru
 
 
 def _is_inside(root: str, folder: str, kind: str) -> bool:
-    """Return True if an ignore file exists, and no link leads out of the root to it.
-
-    Args:
-        root: Real path of the root.
-        folder: Real path of a directory, absolute or relative to the root.
-        kind: Path of the ignore file, relative to the directory.
-    """
+    """Return True if an ignore file exists, and no link leads out of the root to it."""
     here = os.path.join(root, folder)
     if here != root and not here.startswith(os.path.join(root, "")):
         return False

@@ -30,14 +30,7 @@ _HIDDEN_GLOB = "!.*"
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Reason why rg leaves out a file or directory.
-
-    Attributes:
-        kind: Kind of reason.
-        hint: Option that the caller can change to search the file or directory; `None` if no option helps.
-        rule: Rule of an ignore file, or of an option with globs, that excludes the file or directory; otherwise `None`.
-        detail: Details of the reason, such as a size or the error of the system; may be empty.
-    """
+    """Reason why rg leaves out a file or directory."""
 
     kind: CauseKind
     hint: Hint | None = None
@@ -50,18 +43,7 @@ _TOO_DEEP = Cause("max_depth", Hint("max_depth", kind="omit"))
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Directory that rg reads.
-
-    Attributes:
-        path: Path as rg prints it; empty for the working directory of rg.
-        real: Absolute path, with the links in the searched path resolved, but not the links below the searched path.
-            The rules of ignore files in directories are matched against this path.
-        depth: Number of levels below the searched path; 0 for the searched path itself.
-        stack: Ignore files that apply in the directory, including those in the directory itself.
-        device: Device of the searched path, if rg must not leave that device; otherwise `None`.
-        above: If links are followed, device and inode of this directory and of each directory above it, also above the
-            searched path; otherwise empty.
-    """
+    """Directory that rg reads."""
 
     path: str
     real: str
@@ -81,18 +63,7 @@ class Selection:
     def __init__(
         self, cwd: str, options: Mapping[str, Any], types: Mapping[str, Sequence[str]], *, inside: str = ""
     ) -> None:
-        """Prepare the rules.
-
-        Args:
-            cwd: Absolute path of the directory that rg runs in.
-            options: `FileOptions` that were validated before.
-            types: Globs of each file type that rg knows; needed only with the options `type` and `type_not`.
-            inside: Real path of a directory. An ignore file that is a link to a path outside of this directory is not
-                read. If empty, all ignore files are read, as rg does.
-
-        Raises:
-            GlobError: A glob of an option does not parse.
-        """
+        """Prepare the rules."""
         self.cwd = cwd
         self.follow: bool = options.get("follow", True)
         self._options = options
@@ -105,12 +76,7 @@ class Selection:
         self._types = list(_type_rules(options, types))
 
     def root(self, path: str, *, is_new: bool = False) -> Folder:
-        """Return a searched directory as a `Folder`. The ignore files above it apply, unless an option turns them off.
-
-        Args:
-            path: Searched directory.
-            is_new: True if the directory may be missing.
-        """
+        """Return a searched directory as a `Folder`; ignore files above it apply unless an option turns them off."""
         path = "" if path == os.curdir else path
         full = os.path.join(self.cwd, path)
         real, info = os.path.realpath(full), None if is_new and not os.path.lexists(full) else os.stat(full)
@@ -175,10 +141,6 @@ class Selection:
         """Return why a search does not read a file: the excluded directory above the file, and the cause.
 
         The directory is `None` if the file itself is excluded. Both are `None` if a search reads the file.
-
-        Args:
-            searched: Path that is searched.
-            parts: Names that lead from `searched` to a file or directory.
         """
         if not parts:
             is_folder = os.path.isdir(os.path.join(self.cwd, searched))
@@ -193,12 +155,7 @@ class Selection:
         return None, None
 
     def allows_new(self, searched: str, parts: Sequence[str]) -> bool:
-        """Return True if a search would read a file that does not exist yet; directories above the file may exist.
-
-        Args:
-            searched: Path of a directory that is searched; it may be missing.
-            parts: Names that lead from `searched` to the file.
-        """
+        """Return True if a search would read a file that does not exist yet; directories above the file may exist."""
         folder = self.root(searched, is_new=True)
         for number, name in enumerate(parts, 1):
             path = folder.join(name)
@@ -222,14 +179,7 @@ class Selection:
     def allows_name(
         self, path: str, depth: int, *, is_folder: bool, chosen: Container[CauseKind] = frozenset[CauseKind]()
     ) -> bool:
-        """Return True if globs, types, depth and options about hidden files allow a path; ignore files do not count.
-
-        Args:
-            path: Path with `/` between its names; it need not exist.
-            depth: Number of names in the path that are below the searched root.
-            is_folder: True for a directory.
-            chosen: Kinds of options, `glob` and `type`, that need not choose the path; they may still exclude it.
-        """
+        """Return True if globs, types, depth and options about hidden files allow a path; ignore files do not count."""
         if self._max_depth is not None and depth + is_folder > self._max_depth:
             return False
         name, text = path.rpartition("/")[2], byte_text(raw_bytes(path))
@@ -263,17 +213,7 @@ class Selection:
         is_folder: bool,
         chosen: Container[CauseKind] = frozenset[CauseKind](),
     ) -> Cause | None:
-        """Return the cause if a glob, an ignore file or a type excludes an entry, or if it is hidden; otherwise `None`.
-
-        Args:
-            name: Name of the entry.
-            text: Relative path, as `match_text()` returns it.
-            ignoring: Function that returns the rule of an ignore file that decides about the entry, or None if no rule
-                matches; `None` in place of the function if ignore files do not count.
-            hidden: Function that returns True for a hidden entry.
-            is_folder: True for a directory.
-            chosen: See `allows_name()`.
-        """
+        """Return the cause if a glob, an ignore file or a type excludes an entry, or if it is hidden; else `None`."""
         rule = self._globs.match(text, is_folder=is_folder)
         if rule is not None:
             return None if rule.ignores else _by_glob(rule)
@@ -363,13 +303,7 @@ def _excludes(typed: Cause | bool | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """File that rg does not search, or directory whose files rg does not search.
-
-    Attributes:
-        path: Path as rg prints it.
-        matched: Path that is excluded: `path` itself, or a directory above it.
-        cause: Reason; `None` if no reason was found.
-    """
+    """File that rg does not search, or directory whose files rg does not search."""
 
     path: str
     matched: str
@@ -387,14 +321,6 @@ def walk_left_out(
     """Yield the files that rg does not search, although they are in the searched paths.
 
     A directory that cannot be read is skipped. With `follow`, links are followed in excluded directories, too.
-
-    Args:
-        selection: Rules by which rg selects files.
-        paths: Searched paths.
-        is_searched: Function that returns True for the path of a file that rg searched.
-        stop: Function that is called for each directory; the walk ends when it returns True.
-        whole: True to yield the files in excluded directories. If False, an excluded directory is yielded instead of
-            its files, and is not opened.
     """
     # This uses a stack instead of recursion, because a tree may be deeper than Python's recursion limit. Each item has
     # the parent directory (`None` for a searched path), the name of the directory to read, and the reason if the

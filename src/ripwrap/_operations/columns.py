@@ -89,14 +89,7 @@ def search_columns(
 
 @dataclass(frozen=True, slots=True)
 class ColumnsRequest:
-    """Checked arguments of `search_columns()`.
-
-    Attributes:
-        query: Query for rg.
-        limit: Maximum number of matches; `None` for no limit.
-        batch: Number of matches in a batch.
-        on_progress: Argument of `search_columns()`.
-    """
+    """Checked arguments of `search_columns()`."""
 
     query: Query
     limit: int | None
@@ -155,11 +148,7 @@ def _run_blocking(request: ColumnsRequest, rg: Rg, timeout: float | None) -> Gen
 
 
 class ColumnsAnswer:
-    """Converter of rg's output that collects matches as columns, and yields each batch when it is full.
-
-    Attributes:
-        full: True if the limit of matches is reached.
-    """
+    """Converter of rg's output that collects matches as columns, and yields each batch when it is full."""
 
     def __init__(self, limit: int | None, batch: int) -> None:
         self.full: bool = limit == 0

@@ -74,12 +74,7 @@ async def files_matching(
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """Condition on a file.
-
-    Attributes:
-        patterns: Regular expressions.
-        matching: True if at least one of the patterns must match in the file; False if none of them may match.
-    """
+    """Condition on a file."""
 
     patterns: tuple[str, ...]
     matching: bool
@@ -87,13 +82,7 @@ class _Condition:
 
 @dataclass(frozen=True, slots=True)
 class MatchingRequest:
-    """Checked arguments of `files_matching()`.
-
-    Attributes:
-        conditions: Conditions, in the order in which they are searched.
-        query: Query of the search for all patterns, in JSON, without `sort` and `sortr`.
-        timeout: Seconds for all searches together; `None` is no limit.
-    """
+    """Checked arguments of `files_matching()`."""
 
     conditions: tuple[_Condition, ...]
     query: Query

@@ -145,19 +145,7 @@ async def coverage(
 
 @dataclass(frozen=True, slots=True)
 class CoverageRequest:
-    """Checked arguments of `coverage()` or `why()`.
-
-    Attributes:
-        query: Query that lists the searched files. If `read` is True, the query also tells which files have a
-            NUL byte. For `why()`, this query is not run; only its directory and paths are used.
-        options: Options of the search.
-        timeout: Seconds for the whole call; `None` is no limit.
-        path: Argument of `why()`; empty for `coverage()`.
-        inside: Real path of a directory. An ignore file that is a link to a path outside of this directory is not
-            read. If `inside` is empty, all ignore files are read, as by rg.
-        read: True to let rg read the files, and to walk through excluded directories, too. If False, rg only lists the
-            files, an excluded directory is not opened and is counted as one entry, and examples have no hints.
-    """
+    """Checked arguments of `coverage()` or `why()`."""
 
     query: Query
     options: Mapping[str, Any]
@@ -210,11 +198,7 @@ def _nul_query(cwd: StrPath, paths: StrPath | Iterable[StrPath], options: Search
 
 
 class _SearchedCollector(BaseListingCollector[FileCount | str]):
-    """Collector of the paths in rg's output: the files that rg read or, with `--files`, only listed.
-
-    Attributes:
-        searched: Map from the `key()` of each file to True if rg found a NUL byte in the file; otherwise to False.
-    """
+    """Collector of the paths in rg's output: the files that rg read or, with `--files`, only listed."""
 
     def __init__(self, query: Query) -> None:
         super().__init__(CountDecoder() if query.counts else PathDecoder())
@@ -298,12 +282,7 @@ def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector
 
 
 class _Tally:
-    """Counts of the files that rg searched and, by reason, of the files that it excluded, with examples.
-
-    Attributes:
-        searched: Number of files that rg searched to their end.
-        counts: Map from each reason to the number of files that rg excluded for this reason.
-    """
+    """Counts of the files that rg searched and, by reason, of the files that it excluded, with examples."""
 
     def __init__(self) -> None:
         self.searched = 0
@@ -383,11 +362,7 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
 
 
 def _reason_by_rules(request: CoverageRequest, types: FileTypes) -> tuple[Reason, bool]:
-    """Return the reason that the rules give for the path of `why()`, and True if a NUL byte may be a further reason.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-    """
+    """Return the reason that the rules give for the path of `why()`, and True if a NUL byte may be a further reason."""
     full = os.path.join(request.query.cwd, request.path)
     try:
         os.lstat(full)

@@ -101,21 +101,7 @@ async def expand(
 
 @dataclass(frozen=True, slots=True)
 class ExpandRequest:
-    """Checked arguments of `expand()`.
-
-    Attributes:
-        cwd: Directory that the path is relative to.
-        path: Path of the file.
-        place: Numbers of the first and last line of the match, from 1.
-        texts: Bytes of these lines in UTF-8, without line terminators.
-        definition: True to show the definition that encloses the match, or the block if there is no definition; False
-            to show the block. It has no effect if `around` is a number.
-        symbol: Name of the definition to prefer if several enclose the match; `None` prefers the innermost.
-        around: Number of lines before and after the match to show, in place of a definition or block; `None` shows a
-            definition or block.
-        max_lines: Maximum number of lines; `None` is no limit.
-        timeout: Seconds for the call; `None` is no limit.
-    """
+    """Checked arguments of `expand()`."""
 
     cwd: str
     path: str
@@ -224,13 +210,7 @@ def _expand(request: ExpandRequest) -> Expansion:
 
 @dataclass(frozen=True, slots=True)
 class MatchSource:
-    """All lines of a file, or only the lines near a match.
-
-    Attributes:
-        lines: Texts of consecutive lines without terminators, as `text_of()` returns them.
-        start: Number of the first of these lines, from 1.
-        complete: True if `lines` are all lines of the file, so that definitions can be found in them.
-    """
+    """All lines of a file, or only the lines near a match."""
 
     lines: Sequence[str]
     start: int
@@ -249,18 +229,7 @@ def _read_source(request: ExpandRequest) -> MatchSource:
 
 
 def read_lines(folder: str, path: str, *, follow: bool, roots: Sequence[str]) -> list[str] | None:
-    """Return the lines of a file, without line ends; None if the file is too large to look for definitions.
-
-    Args:
-        folder: Directory that the path is relative to.
-        path: Path of the file.
-        follow: True to follow links in `path`.
-        roots: Paths that rg was asked to search. Links in these paths are always followed.
-
-    Raises:
-        FileNotFoundError: The file is gone, or is not a regular file.
-        OSError: The file cannot be read.
-    """
+    """Return the lines of a file, without line ends; None if the file is too large to look for definitions."""
     with _open_text(folder, path, follow=follow, roots=roots) as (text, size):
         return None if size > MAX_SOURCE_BYTES else [*_texts(text)]
 

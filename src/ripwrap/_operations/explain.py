@@ -17,15 +17,7 @@ _BOUNDS = ("word_regexp", "line_regexp")
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Further search to try with other options, after a search that found nothing or too little.
-
-    Attributes:
-        says: Change of the options in words, as the end of a sentence: 'if case is ignored'.
-        hints: Options to pass for this search, or options to leave out, but not both.
-        options: Options of the search.
-        narrower: Searches that change fewer options. They are tried if this search finds something. If some of them
-            find something, too, the answer names those in place of this search.
-    """
+    """Further search to try with other options, after a search that found nothing or too little."""
 
     says: str
     hints: tuple[Hint, ...]

@@ -90,11 +90,7 @@ def files_request(
 
 
 def listing_answer(decoder: Callable[[], Decoder[Item]], limit: int | None) -> Callable[[], "ListingAnswer[Item]"]:
-    """Return a function that makes a `ListingAnswer` with this decoder and limit.
-
-    Raises:
-        ValueError, TypeError: `limit` is negative, or not an int.
-    """
+    """Return a function that makes a `ListingAnswer` with this decoder and limit."""
     checked = check_limit(limit)
     return lambda: ListingAnswer(decoder(), checked)
 

@@ -132,22 +132,7 @@ def page_counts(collector: PageCollector) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class GrepRequest:
-    """Checked arguments of `grep()`.
-
-    Attributes:
-        query: Query of the search.
-        pattern: Pattern, or several, any of which may match.
-        paths: Files or directories to search; empty is all of the directory.
-        options: Options of rg and of the place, with the default context if none was given.
-        page: Offset and limits of the page to return.
-        max_files: Argument of `grep()`.
-        timeout: Seconds that the search may take; `None` is no limit.
-        explain: Argument of `grep()`.
-        candidates: Files of an index that may have a match; `None` if all files are searched.
-        coverage: Argument of `grep()`.
-        near: Patterns that must match near a match; `None` if there are none.
-        rootless: True if no directory is searched.
-    """
+    """Checked arguments of `grep()`."""
 
     query: Query
     pattern: str | tuple[str, ...]
@@ -246,16 +231,7 @@ async def run_grep(
     density: Density = Density(),  # noqa: B008 - frozen
     ended: Callable[[int, int], object] | None = None,
 ) -> GrepResult:
-    """Search, and return the page of matches. With `explain`, if nothing was found, try further options.
-
-    Args:
-        run: Runner of the searches.
-        request: Checked arguments of `grep()`.
-        density: Condition (many matches in a short time) under which several runs of rg collect the page, because that
-            is faster. The result is the same as with a single run.
-        ended: Function that is called with the number of files and of matches when the search has ended; `None` calls
-            nothing.
-    """
+    """Search, and return the page of matches. With `explain`, if nothing was found, try further options."""
     pattern, left = request.pattern, countdown(request.timeout)
     if request.near is None:
         found = await collect_page(run, request.query, request.page, left(), density)
@@ -318,14 +294,7 @@ def result_of(
     files: tuple[FileMatches, ...],
     errors: tuple[PathError, ...],
 ) -> GrepResult:
-    """Return the result of a search.
-
-    Args:
-        request: Checked arguments of `grep()`.
-        found: Collector of the search, with the counts.
-        files: Files on the page, with their matches.
-        errors: Paths that could not be read.
-    """
+    """Return the result of a search."""
     page = request.page
     shown = sum(len(file.matches) for file in files)
     more = found.matches > page.offset + shown
@@ -356,14 +325,7 @@ def result_of(
 
 
 async def hidden_matches(run: Runner, request: GrepRequest, matches: int, seconds: float = _EXPLAIN_TIMEOUT) -> str:
-    """Return a sentence that counts the further matches in hidden files; empty if there are none.
-
-    Args:
-        run: Runner of the searches.
-        request: Checked arguments of `grep()`.
-        matches: Number of matches in files that are not hidden.
-        seconds: Time limit for all searches.
-    """
+    """Return a sentence that counts the further matches in hidden files; empty if there are none."""
     left = countdown(seconds)
     options: SearchOptions = {**request.options, "hidden": True}
     found = await _search(run, request, options, _FIRST_MATCH, left)
@@ -371,13 +333,7 @@ async def hidden_matches(run: Runner, request: GrepRequest, matches: int, second
 
 
 def in_hidden_files(found: MatchCollector, matches: int, way: str) -> str:
-    """Return a sentence about further matches in hidden files; empty if there are none.
-
-    Args:
-        found: Collector of the search that includes hidden files; its counts may be incomplete.
-        matches: Number of further matches, in hidden files.
-        way: Text that names the argument with which the caller gets these matches.
-    """
+    """Return a sentence about further matches in hidden files; empty if there are none."""
     least = "" if found.exact else "at least "
     said = f"{least}{plural(matches, 'more match', 'es')} in hidden files ({way})."
     return said[0].upper() + said[1:] if matches > 0 else ""
@@ -395,16 +351,6 @@ async def explanation(
     """Search with other options, and return a sentence that names the options with which there are matches.
 
     If no options help, the sentence names the changes that were tried. The sentence is empty if nothing could be tried.
-
-    Args:
-        run: Runner of the searches.
-        patterns: Patterns that found nothing.
-        options: Options of the search that found nothing.
-        search: Function that returns the step (one or more runs of rg) for a search with other options.
-        how: Function that takes a probe (a further search), and returns the argument, as text, with which the caller
-            can make the same search. If there is no such argument, it returns `None`, and the probe is not run.
-        name: Function that takes a path as rg prints it, and returns the path as it appears in the sentence.
-        seconds: Time limit for all searches.
     """
     deadline = time.monotonic() + seconds
     would: list[str] = []
@@ -447,15 +393,7 @@ def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[
 def result_message(
     found: MatchCollector, page: PageRequest, shown: int, next_offset: int | None, ended_after: float | None
 ) -> str:
-    """Return a sentence about the matches, and a sentence for each reason why the answer is incomplete.
-
-    Args:
-        found: Collector, with its counts.
-        page: Request of the page: its offset and limits.
-        shown: Number of matches on the page.
-        next_offset: Offset of the next page; `None` if there is no next page.
-        ended_after: Timeout in seconds, if rg was stopped because of the timeout; otherwise `None`.
-    """
+    """Return a sentence about the matches, and a sentence for each reason why the answer is incomplete."""
     place = f"Matches {page.offset + 1} to {page.offset + shown} of "
     if not found.matches:
         text = nothing_found("matches", ended_after)
@@ -482,12 +420,6 @@ def result_message(
 
 
 def counts_text(found: PageCollector, ended_after: float | None = None, matches: int | None = None) -> str:
-    """Return the number of matches and files, with "at least" if the counts are incomplete.
-
-    Args:
-        found: Collector, with its counts.
-        ended_after: Timeout in seconds, if rg was stopped because of the timeout; otherwise `None`.
-        matches: Number of matches; `None` for the number of records.
-    """
+    """Return the number of matches and files, with "at least" if the counts are incomplete."""
     text = f"{plural(found.matches if matches is None else matches, 'match', 'es')} in {plural(found.files, 'file')}"
     return text if ended_after is None and not found.dropped_records else f"at least {text}"

@@ -43,24 +43,14 @@ _NO_PAGE = PageRequest(offset=0, max_matches=0, max_files=0, before=0, after=0, 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Condition that a match is near matches of other patterns.
-
-    Attributes:
-        patterns: Patterns, each of which must match nearby.
-        within: Maximum distance in lines; 0 is the same line.
-    """
+    """Condition that a match is near matches of other patterns."""
 
     patterns: tuple[str, ...]
     within: int
 
 
 def near_condition(near: str | Sequence[str], within: int, options: SearchOptions) -> Near | None:
-    """Return the condition for the arguments `near` and `within` of `grep()`; `None` if `near` has no pattern.
-
-    Raises:
-        ValueError: `within` is negative, or an option has no meaning with `near`.
-        TypeError: `within` is not an int.
-    """
+    """Return the condition for the arguments `near` and `within` of `grep()`; `None` if `near` has no pattern."""
     distance = check_limit(within, "within")
     patterns = (near,) if isinstance(near, str) else tuple(near)
     if not patterns:
@@ -82,17 +72,7 @@ async def run_near(
     page: PageRequest,
     left: Callable[[], float | None],
 ) -> "NearCollector":
-    """Search for the other patterns, then for `pattern`; return the collector of its matches that are near.
-
-    Args:
-        run: Runner of the searches.
-        near: Other patterns, and the maximum distance.
-        make: Function that returns the query for one or several patterns and some options.
-        pattern: One or several patterns whose matches are collected.
-        options: Options of the search.
-        page: Page to collect.
-        left: Function that returns the seconds left for the next search; `None` is no limit.
-    """
+    """Search for the other patterns, then for `pattern`; return the collector of its matches that are near."""
     plain = without_options(options, _OF_OUTPUT)
     others = [
         await run.collect(Step(_numbered(make(pattern, plain)), LineNumberCollector, left(), metered=False))
@@ -109,12 +89,7 @@ def _numbered(query: Query) -> Query:
 
 
 class LineNumberCollector(MatchCollector):
-    """Collector of the line numbers of all matches.
-
-    Attributes:
-        lines: Map from each path, with the mark of an item, to the numbers of its lines with a match, in ascending
-            order; the first line is 1.
-    """
+    """Collector of the line numbers of all matches."""
 
     _counts_together = False
 
@@ -135,9 +110,6 @@ class NearCollector(MatchCollector):
     """Collector of the matches that are near a match of every other pattern.
 
     All other matches become lines of context, and are dropped if they are not in the context of a match that counts.
-
-    Attributes:
-        far: Number of matches that do not count, because they are not near.
     """
 
     _counts_together = False

@@ -30,12 +30,7 @@ _MODELS: dict[str, type[BaseModel]] = {"match": GrepMatch, "context": Context, "
 def make_page_request(
     offset: int | None, limit: int | None, max_files: int | None, options: SearchOptions
 ) -> PageRequest:
-    """Check the arguments that choose a page of matches, and return the request of the page.
-
-    Raises:
-        ValueError: A number is negative, or `passthru` is set.
-        TypeError: A number is not an int.
-    """
+    """Check the arguments that choose a page of matches, and return the request of the page."""
     if offset is None:
         raise TypeError("offset must be an int, got None")
     if options.get("passthru"):
@@ -54,16 +49,7 @@ def make_page_request(
 
 
 async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[Block]) -> tuple[FileMatches, ...]:
-    """Decode the matches of a page, and return its files in path order; other tasks may run in between.
-
-    Args:
-        run: Runner, whose `checkpoint()` lets other tasks run.
-        page: Request of the page: its offset and limits.
-        blocks: rg's records of all files with matches, a block for each file, in path order.
-
-    Raises:
-        DecodeError: A record is malformed.
-    """
+    """Decode the matches of a page, and return its files in path order; other tasks may run in between."""
     decoder = MessageDecoder(models=_MODELS)
     files: list[FileMatches] = []
     decoded = 0
@@ -97,9 +83,6 @@ async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCol
 
     The result also has files without a match on the page; their `matches` are empty. A match of more than a MiB has
     its first submatches only, because a tool never shows so much text.
-
-    Raises:
-        DecodeError: A record is malformed.
     """
     decoder = MessageDecoder(models=_MODELS, max_submatches=_SHOWN_SUBMATCHES)
     blocks = found.blocks()

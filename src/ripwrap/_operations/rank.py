@@ -120,21 +120,7 @@ async def rank(
 
 @dataclass(frozen=True, slots=True)
 class RankRequest:
-    """Checked arguments of `rank()`.
-
-    Attributes:
-        query: Parsed query.
-        stems: Stems (words without endings) of the words of the query; rg searches for the stems.
-        search: Query that searches each file for the stems.
-        listing: Query that lists all files; `None` if the query has no name of a file.
-        limit: Maximum number of results; `None` returns all ranked chunks.
-        timeout: Seconds for the whole call; `None` is no limit.
-        allowed: Function that returns True for a file that may be read and shown; `None` allows all.
-        report: Function that is called with the paths that rg could not read; `None` calls nothing. The paths are also
-            logged.
-        depth: Number of definitions that are shown of each file.
-        evidence: Paths that similar commits changed, each with a value from 0 to 1.
-    """
+    """Checked arguments of `rank()`."""
 
     query: WordQuery
     stems: Sequence[str]
@@ -177,14 +163,7 @@ def with_named_paths(request: RankRequest) -> RankRequest:
 
 @dataclass(frozen=True, slots=True)
 class FileTerms:
-    """Files that have words of a query, with the number of matches of each word in each file.
-
-    Attributes:
-        files: Map from each path to the number of matches of each stem (a word of the query without its ending).
-        having: Map from each stem to the number of files that have the stem.
-        total: Number of files that have any of the stems.
-        sizes: Size in bytes of each file that still exists.
-    """
+    """Files that have words of a query, with the number of matches of each word in each file."""
 
     files: Mapping[str, Mapping[str, int]]
     having: Mapping[str, int]
@@ -244,12 +223,7 @@ async def _find_named(run: Runner, query: WordQuery, listing: Query, seconds: fl
 
 @dataclass(frozen=True, slots=True)
 class RankingDeadline:
-    """Time limit of a ranking, for the work after rg has ended.
-
-    Attributes:
-        timeout: Seconds; `None` is no limit.
-        begun: Time at which rg was started, from `time.monotonic()`.
-    """
+    """Time limit of a ranking, for the work after rg has ended."""
 
     timeout: float | None = None
     begun: float = 0.0

@@ -111,18 +111,7 @@ async def references(
 
 @dataclass(frozen=True, slots=True)
 class ReferencesRequest:
-    """Checked arguments of `references()`.
-
-    Attributes:
-        name: Name as it was given.
-        owner: Class or module before the name; empty if there is none.
-        word: Last part of the name.
-        query: Query that finds the lines with the name, with all lines around them.
-        limit: Maximum number of uses; `None` is no limit.
-        timeout: Seconds that the call may take; `None` is no limit.
-        allowed: Function that returns True for a file that may be shown; `None` allows all.
-        whole_lines: True to return lines uncut, so that secrets in them can be masked before they are cut.
-    """
+    """Checked arguments of `references()`."""
 
     name: str
     owner: str
@@ -172,11 +161,7 @@ def references_request(
 
 
 class _SourceCollector(MatchCollector):
-    """Collector of lines with a name and of all lines around them, in bounded memory.
-
-    Attributes:
-        cut: True if lines around the name were dropped because there were too many.
-    """
+    """Collector of lines with a name and of all lines around them, in bounded memory."""
 
     def __init__(self, page: PageRequest, allowed: Callable[[str], bool] | None) -> None:
         super().__init__(page, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
@@ -241,11 +226,7 @@ def _occurrences(word: str, block: Block, taken: int) -> FileOccurrences:
 
 
 def _lines(records: Records) -> list[tuple[int, str]]:
-    """Return the number and the text of each line.
-
-    Raises:
-        DecodeError: A record is malformed.
-    """
+    """Return the number and the text of each line."""
     lines: list[tuple[int, str]] = []
     for _, record in records:
         try:

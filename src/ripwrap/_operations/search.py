@@ -157,11 +157,7 @@ def captures_request(
     limit: int | None,
     options: SearchOptions,
 ) -> StreamRequest[Match]:
-    """Check the arguments, and return the request of `search()` with `captures`.
-
-    Raises:
-        ValueError: There are several patterns, or an option has no meaning with `captures`.
-    """
+    """Check the arguments, and return the request of `search()` with `captures`."""
     refuse_context("search()", options)
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     if len(patterns) > 1:
@@ -306,12 +302,7 @@ class CaptureAnswer(MatchAnswer):
 
 
 def with_groups(match: Match, groups: "Groups | None") -> CapturedMatch:
-    """Return a copy of `match` with its groups, which are read from the replacements of its submatches.
-
-    Raises:
-        SearchError: rg accepts the pattern, but ripwrap cannot find its groups.
-        DecodeError: A replacement is missing, or does not have the groups.
-    """
+    """Return a copy of `match` with its groups, which are read from the replacements of its submatches."""
     if groups is None:
         raise SearchError(
             HintedText(

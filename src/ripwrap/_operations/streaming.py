@@ -16,25 +16,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class StreamRequest(Generic[T]):
-    """Checked arguments of an operation that yields items as rg writes them.
-
-    Attributes:
-        query: Query for rg.
-        answer: Function that makes a new decoder of rg's output for each call, because a decoder has state.
-    """
+    """Checked arguments of an operation that yields items as rg writes them."""
 
     query: Query
     answer: Callable[[], Answer[T]]
 
 
 def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | None) -> StreamRequest[T]:
-    """Return a request that also reports its progress; if `report` is `None`, return the request itself.
-
-    Args:
-        request: Request of the operation.
-        report: Argument `on_progress` of the operation; `None` reports nothing.
-        limit: Maximum number of items; `None` is no limit.
-    """
+    """Return a request that also reports its progress; if `report` is `None`, return the request itself."""
     check_callback(report)
     if report is None:
         return request
@@ -48,10 +37,5 @@ def run_stream(request: StreamRequest[T], rg: Rg) -> AsyncGenerator[T]:
 
 
 def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Run rg and yield the items, blocking; raise what `stream_blocking()` raises.
-
-    Raises:
-        ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
-            first iteration.
-    """
+    """Run rg and yield the items, blocking; raise what `stream_blocking()` raises."""
     return stream_blocking(request.query, request.answer(), rg, check_timeout(timeout))

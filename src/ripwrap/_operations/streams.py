@@ -175,11 +175,7 @@ def run_search_in(request: StreamRequest[T], items: AnyItems, rg: Rg) -> AsyncGe
 
 
 def run_search_in_blocking(request: StreamRequest[T], items: AnyItems, rg: Rg, timeout: float | None) -> Generator[T]:
-    """Search items and yield the matches or messages, blocking; raise what `run_stream_blocking()` raises.
-
-    Raises:
-        TypeError: `items` is an async iterable. The call raises this error, not the first iteration.
-    """
+    """Search items and yield the matches or messages, blocking; raise what `run_stream_blocking()` raises."""
     check_items(items, blocking=True)
     return run_stream_blocking(request, rg, timeout)
 

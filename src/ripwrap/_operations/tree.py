@@ -95,12 +95,7 @@ async def tree_text(
 
 @dataclass(frozen=True, slots=True)
 class TreeRequest:
-    """Checked arguments of `tree()` or `tree_text()`.
-
-    Attributes:
-        step: Run of rg that lists the files.
-        limit: Maximum number of entries; `None` shows all.
-    """
+    """Checked arguments of `tree()` or `tree_text()`."""
 
     step: Step["FileTreeCollector"]
     limit: int | None
@@ -140,11 +135,7 @@ async def _yield_entries(run: AsyncRunner, request: TreeRequest) -> AsyncGenerat
 
 
 class FileTreeCollector(BaseListingCollector[str]):
-    """Collector that arranges paths of files below their directories.
-
-    Attributes:
-        root: Entries of the listed directory, by name, as in `TreeDirectory`.
-    """
+    """Collector that arranges paths of files below their directories."""
 
     def __init__(self, exclude: frozenset[str], depth: int | None, timeout: float | None) -> None:
         super().__init__(PathDecoder())
@@ -159,11 +150,7 @@ class FileTreeCollector(BaseListingCollector[str]):
             insert_path(self.root, path, self._exclude, self._depth)
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the exit of rg.
-
-        Raises:
-            TimeoutError: rg was stopped before it had listed everything.
-        """
+        """Store the exit of rg."""
         super().finish(end, timed_out=timed_out)
         if self.timed_out:
             raise TimeoutError(
@@ -178,11 +165,7 @@ def render_tree(entries: Iterable[TreeEntry]) -> Tree:
 
 
 def checked_names(exclude: Collection[str]) -> frozenset[str]:
-    """Return the names to leave out.
-
-    Raises:
-        TypeError: `exclude` is a single string. Its characters would be read as names.
-    """
+    """Return the names to leave out."""
     if isinstance(exclude, str):
         raise TypeError(f"exclude must be a collection of names such as ({exclude!r},), got a str")
     return frozenset(exclude)
@@ -216,14 +199,7 @@ def directory_at(root: TreeDirectory, names: Iterable[str]) -> TreeDirectory:
 
 
 def arrange(root: TreeDirectory, limit: int | None, order: Order | None = None) -> Iterator[TreeEntry]:
-    """Yield the entries of a tree as they are printed. Where `limit` leaves entries out, `[N truncated]` is yielded.
-
-    Args:
-        root: Directory to arrange.
-        limit: Maximum number of entries; `None` is no limit.
-        order: Function that sorts the children of a directory; `None` is `in_order()`. To arrange a tree several times,
-            pass a function that caches its results.
-    """
+    """Yield the entries of a tree as they are printed. Where `limit` leaves entries out, `[N truncated]` is yielded."""
     order = order or in_order
     visible = None if limit is None else _visible_counts(root, limit, order)
     # This uses a stack instead of recursion, because a path may be deeper than Python's recursion limit.

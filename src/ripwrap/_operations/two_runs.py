@@ -39,23 +39,14 @@ _STATS = re.compile(rb"\n(\d+) matched lines\n(\d+) files contained matches\n")
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """Condition under which a search is dense, so that its matches are counted first.
-
-    Attributes:
-        matches: Number of matches beyond the page after which the rate of matches is checked; it is checked only once.
-        per_second: Minimum rate of a dense search, in matches per second since the start of rg.
-    """
+    """Condition under which a search is dense, so that its matches are counted first."""
 
     matches: int = 4096
     per_second: float = 100_000
 
 
 class _DenseSearchError(Exception):
-    """Error that stops the first run of rg, because the search is dense.
-
-    Attributes:
-        collector: Collector with the matches found so far.
-    """
+    """Error that stops the first run of rg, because the search is dense."""
 
     def __init__(self, collector: "_FirstCollector") -> None:
         super().__init__()
@@ -73,12 +64,7 @@ class _FirstCollector(MatchCollector):
         self._checked = False
 
     def feed(self, chunk: bytes) -> None:
-        """Process a chunk of rg's output.
-
-        Raises:
-            DecodeError: A record is malformed.
-            _DenseSearchError: The search is dense.
-        """
+        """Process a chunk of rg's output."""
         super().feed(chunk)
         if self._checked or self.matches < self._check_at:
             return
@@ -89,12 +75,7 @@ class _FirstCollector(MatchCollector):
 
 
 class _CountCollector(MatchCollector):
-    """Collector of the number of matches of each file. It keeps the files of the page, but no matched lines.
-
-    Attributes:
-        complete: True if rg ended, and its statistics have as many matches and files as its counts. The statistics
-            count more if a binary file matched, because rg prints no count for such a file (rg-facts 58).
-    """
+    """Collector of the number of matches of each file. It keeps the files of the page, but no matched lines."""
 
     def __init__(self, page: PageRequest) -> None:
         super().__init__(page)
@@ -115,17 +96,7 @@ class _CountCollector(MatchCollector):
 async def collect_page(
     run: Runner, query: Query, page: PageRequest, seconds: float | None, density: Density
 ) -> MatchCollector:
-    """Collect the page of a search, and count all matches, in one run of rg or in several.
-
-    Args:
-        run: Runner of the searches.
-        query: Query of the search.
-        page: Request of the page: its offset and limits.
-        seconds: Seconds that the search may take; `None` is no limit.
-        density: Condition under which rg runs several times.
-
-    Raises what `Runner.collect()` raises.
-    """
+    """Collect the page of a search, and count all matches, in one run of rg or in several."""
     if not _allows_two_runs(query, page):
         return await run.collect(Step(query, lambda: MatchCollector(page), seconds))
     left = countdown(seconds)

@@ -33,15 +33,6 @@ class ChangeWaiter:
     """Object that waits for changes in a directory; one thread at a time can wait.
 
     If the watched directory is replaced by another directory with the same path, `wait()` watches the new directory.
-
-    Attributes:
-        root: Directory that is watched; its last part may be a symbolic link.
-        accept: Function that takes a kind of change (`watchfiles.Change`) and a path, and returns True if the change
-            counts.
-        outside: Further directories to watch.
-        quiet: Seconds without a further change after which `wait()` reports the changes.
-        stop: Event that ends `wait()`.
-        clock: Function that returns the current time in seconds.
     """
 
     root: Path
@@ -96,9 +87,6 @@ class ChangeWaiter:
         """Wait until there are changes to report, and return True.
 
         If `stop` is set or the deadline passes before there are changes to report, return False.
-
-        Args:
-            until: Deadline, as `clock()` gives it.
         """
         with self._lock:
             first = last = 0.0

@@ -81,13 +81,7 @@ def watch(
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """Checked arguments of `watch()`.
-
-    Attributes:
-        search: Request of the search that runs at the start and after changes.
-        quiet: Seconds without a change before the next search.
-        include_git: True if the files in `.git` are searched.
-    """
+    """Checked arguments of `watch()`."""
 
     search: StreamRequest[Match]
     quiet: float
@@ -119,9 +113,6 @@ class WatchRequest:
         """Return an empty list, in place of the matches of a search (not the first) that raised `error`.
 
         None of `paths` exists, for example because an editor is replacing a file. The file may come back.
-
-        Raises:
-            FileNotFoundError: The searched directory, or an ignore file, does not exist either; this is `error`.
         """
         query = self.search.query
         if not os.path.isdir(query.cwd) or error.filename in query.values("ignore_file"):
@@ -193,13 +184,7 @@ async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange
 
 
 def run_watch_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
-    """Blocking: search, search again after each burst of changes, and yield the added and the removed matches.
-
-    Raises:
-        ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
-            first iteration.
-        TimeoutError: The time limit was reached.
-    """
+    """Blocking: search, search again after each burst of changes, and yield the added and the removed matches."""
     return _run_blocking(request, rg, check_timeout(timeout))
 
 

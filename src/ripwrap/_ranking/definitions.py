@@ -60,14 +60,7 @@ _CONTROL = frozenset({"catch", "for", "foreach", "if", "switch", "while"})
 
 
 class NameDefinition(NamedTuple):
-    """A definition of a name in a text.
-
-    Attributes:
-        start: Offset of the definition in the text, or of the beginning of its line.
-        end: Offset of the end of the name; or of the end of the code after the name, such as `=`, if only this code
-            shows that the name is defined.
-        name: Name that is defined.
-    """
+    """A definition of a name in a text."""
 
     start: int
     end: int

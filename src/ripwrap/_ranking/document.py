@@ -20,16 +20,7 @@ MAX_FILE_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class SourceText:
-    """Decoded text of a file.
-
-    Attributes:
-        path: Path, as rg prints it.
-        text: Text. A byte that is not valid UTF-8 is kept as a lone surrogate (as with `surrogateescape`). In a file
-            with a byte order mark, an invalid byte is replaced by U+FFFD.
-        exact: True if the text has no lone surrogates.
-        marked: True if the file has a byte order mark. If False, `text` encoded as UTF-8 with `surrogateescape` has the
-            bytes of the file.
-    """
+    """Decoded text of a file."""
 
     path: str
     text: str
@@ -88,15 +79,6 @@ def to_ranked_chunk(
     """Convert a ranked chunk to a result.
 
     The result has the name of the definition that contains the most relevant line of the chunk.
-
-    Args:
-        query: Query.
-        entry: The chunk, with its score.
-        source: Text of the chunk's file.
-        symbol: Name of the definition that contains all lines of the chunk, if known. The result then has this name, or
-            the name of a definition inside of that definition.
-        name_at: Function to call instead of `source.name_at()`, for example with a cache. It must return the same
-            names.
     """
     candidate = entry.candidate
     text = candidate.content.text() or ""

@@ -48,11 +48,7 @@ The statement reverses the sign of `bm25()`, which returns a negative number, an
 
 
 def open_memory_database() -> "Connection":
-    """Open a database in memory with the table `fts`, for use in one thread.
-
-    Raises:
-        RipwrapError: This Python has no SQLite, or its SQLite has no FTS5 (full-text search).
-    """
+    """Open a database in memory with the table `fts`, for use in one thread."""
     try:
         import sqlite3  # late: it takes some milliseconds
     except ModuleNotFoundError as error:  # a Python that was built without SQLite
@@ -90,13 +86,6 @@ def bm25_pool(
     The pool has the `POOL_SIZE` rows with the highest BM25. It also has the best row of each additional file that is
     found among the best `depth * POOL_SIZE` rows, and at most `POOL_SIZE` rows that may define a symbol of the query.
     Of rows with equal BM25, the earlier row (by file, then by place in the file) is the better one.
-
-    Args:
-        database: Database with the table.
-        query: Query.
-        locate: Function that returns the file of each row and the row's place in it. Rows that it omits do not count.
-        depth: Number of the best rows to read, as a multiple of `POOL_SIZE`. More rows are read if `locate`
-            omits too many of them, or if many rows have equal BM25.
     """
     statement = SELECT_BM25 + " ORDER BY score DESC, rowid LIMIT ?"
     pool = best_rows(
@@ -122,13 +111,6 @@ def best_rows(
     All found rows of a text are returned, so that they can be counted.
 
     The additional files are those of the further rows that `search` returned.
-
-    Args:
-        search: Function that takes a number, and returns at most this number of rows with their BM25, the best row
-            first.
-        locate: Function that returns the file of each row and the row's place in it. Rows that it omits do not count.
-        wanted: Number of rows to search for at first. The search is repeated for more rows if `locate` omits too many,
-            or if many rows have equal BM25.
     """
     # BM25 is computed for the whole table. Then `locate` leaves out rows of files that are not searched, and positions
     # decide the order of rows with equal scores. So search for the `wanted` best rows first. Rows that were not found

@@ -94,16 +94,7 @@ _EXTENSION = re.compile(r"(?:/__init__|/index|/mod)?\.\w+$")
 
 @dataclass(frozen=True, slots=True)
 class LongText:
-    """Parts of a long query.
-
-    Attributes:
-        title: First line with words; the line of the error if the query begins with a traceback.
-        prose: The rest, without tracebacks, addresses and comments.
-        ticked: Code in backticks.
-        functions: Weights, at most 1, of the functions in tracebacks; the innermost function has the highest weight.
-        mentions: Paths, without a slash at their ends, with their weights, the highest first.
-        cut: Number of characters at the end of the query that were left out.
-    """
+    """Parts of a long query."""
 
     title: str
     prose: str

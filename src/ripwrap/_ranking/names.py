@@ -42,18 +42,7 @@ _MAX_PHRASE = 3
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """Names of files that a query has. Without further notice, names are in lower case (`str.casefold()`).
-
-    Attributes:
-        names: Whole names of files.
-        spelled: Words that are the whole name of a file only in the same case.
-        paths: Ends of paths, with or without the extension of the file.
-        stems: The query as the name of a file without its extension, in the case of the query.
-        pieces: Texts in ASCII, one of which is in the path of each file with one of the names, in any case. Each path
-            has the empty text, for names without ASCII.
-        mentions: Paths that a long query names, with their weights. A long query has no other names: a traceback has
-            the names of many files, and few of them answer the query.
-    """
+    """Names of files that a query has. Without further notice, names are in lower case (`str.casefold()`)."""
 
     names: frozenset[str] = frozenset()
     spelled: frozenset[str] = frozenset()

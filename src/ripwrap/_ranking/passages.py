@@ -41,14 +41,7 @@ _WORD = re.compile(r"\w+")
 
 
 class _Unit(NamedTuple):
-    """A definition without the definitions in it, or the text before the first definition.
-
-    Attributes:
-        passages: Its parts, of which a long definition has several.
-        names: Names that it defines, alone and after the name of the definition around them.
-        chars: Number of its characters.
-        indent: Number of characters by which its first line is indented.
-    """
+    """A definition without the definitions in it, or the text before the first definition."""
 
     passages: Sequence[Chunk]
     names: Collection[str]
@@ -57,13 +50,7 @@ class _Unit(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Passage that answers a query, with its value; the value of the best passage of a file is the highest.
-
-    Attributes:
-        chunk: Its place in the file.
-        value: Value for the query, above 0, or 0 if it only defines a symbol of the query.
-        is_definition: True if it has a name.
-    """
+    """Passage that answers a query, with its value; the value of the best passage of a file is the highest."""
 
     chunk: Chunk
     value: float
@@ -71,13 +58,7 @@ class Choice(NamedTuple):
 
 
 class Depth(NamedTuple):
-    """Number of definitions that are shown of a file; more of them find more lines, but fewer files.
-
-    Attributes:
-        definitions: Number of definitions of the best file, of the second best one, and so on; the last is the number
-            of each further file.
-        power: Power of the value of a definition, as a share of the value of the best in its file, in its score.
-    """
+    """Number of definitions that are shown of a file; more of them find more lines, but fewer files."""
 
     definitions: Sequence[int]
     power: float
@@ -103,14 +84,6 @@ def show_passages(
     no line of these definitions.
 
     The text of a file is not split if it is as short as a chunk, or very long.
-
-    Args:
-        query: Query.
-        worths: Weight of each word of the query, see `word_worths()`.
-        ranked: Result of `rank_candidates()`, the highest score first.
-        text_of: Function that returns the text of a chunk's file; `None` if it cannot be read.
-        limit: Maximum number of results; `None` is no limit.
-        depth: Number of definitions of each file.
     """
     entries: list[RankedCandidate] = []
     shown: dict[str, list[Chunk]] = {}
@@ -173,12 +146,6 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> l
     """Return a passage of each definition that has a word of the query, the best first.
 
     Definitions of a symbol of the query come first.
-
-    Args:
-        query: Query.
-        worths: Weight of each word of the query.
-        text: Text of the file, at most `MAX_TEXT_CHARS` characters. There are no passages if it has very many
-            definitions.
     """
     units = _units(text)
     defining = list(definition_lines(text, query.symbols))

@@ -106,15 +106,7 @@ _NAMED_BY_FOLDER = frozenset({"mod", "index"})
 
 
 class PathWords(NamedTuple):
-    """Words of a query that occur in the path of a file.
-
-    Attributes:
-        anywhere: Words in the name of the file or of any directory.
-        folder: Words in the name of the file's directory.
-        stem: Words in the name of the file, without its extensions.
-        exact: True if the name of the file consists of one to three consecutive words of the query.
-        parts: Number of all words in the path, including words that the query does not have.
-    """
+    """Words of a query that occur in the path of a file."""
 
     anywhere: tuple[str, ...] = ()
     folder: tuple[str, ...] = ()
@@ -127,11 +119,6 @@ def path_weight(path: str, query: WordQuery, *, defining: bool = False) -> float
     """Return the factor by which the score of a file is multiplied when the files to read are chosen.
 
     The factor is 1, or less for files that queries rarely ask for, such as tests.
-
-    Args:
-        path: Path of the file.
-        query: Query. If it asks for files of a kind, for example with the word 'tests', the factor of this kind is 1.
-        defining: True if the file defines a symbol of the query; the factor of a package's `__init__` is then 1.
     """
     return math.prod((kind.weight for kind in _kinds(path, query, defining=defining)), start=1.0)
 
@@ -141,11 +128,6 @@ def path_penalty(path: str, query: WordQuery, *, defining: bool = False) -> tupl
 
     The penalty is added to the score of the file. It is negative for files that queries rarely ask for, such as tests,
     and otherwise 0.
-
-    Args:
-        path: Path of the file.
-        query: Query. If it asks for files of a kind, for example with the word 'tests', this kind has no penalty.
-        defining: True if the file defines a symbol of the query; a package's `__init__` then has no penalty.
     """
     kinds = _kinds(path, query, defining=defining)
     penalty = sum(kind.penalty if query.long is None else kind.long_penalty for kind in kinds)

@@ -165,19 +165,7 @@ class TextContent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkCandidate:
-    """Chunk (part of a file) that is to be ranked.
-
-    Attributes:
-        path: Path of the file.
-        start_line: Number of the first line of the chunk in the file, from 1.
-        end_line: Number of the last line of the chunk in the file.
-        content: Object that returns the text. The text is read only if the file has one of the highest scores, or if
-            the chunk is in the results.
-        bm25: BM25 of the chunk for the words of the query; higher is better.
-        cosine: Cosine similarity of the embeddings of the chunk and the query; `None` if the search by embeddings did
-            not find the chunk.
-        copies: Number of other files with the same content, which are left out.
-    """
+    """Chunk (part of a file) that is to be ranked."""
 
     path: str
     start_line: int
@@ -190,13 +178,7 @@ class ChunkCandidate:
 
 @dataclass(slots=True)
 class RankedCandidate:
-    """Ranked chunk, with its score.
-
-    Attributes:
-        candidate: Chunk.
-        score: Score; only scores of the same ranking can be compared.
-        reasons: Reasons for the score, as texts such as 'defines "CookieJar"'.
-    """
+    """Ranked chunk, with its score."""
 
     candidate: ChunkCandidate
     score: float
@@ -205,26 +187,7 @@ class RankedCandidate:
 
 @dataclass(slots=True)
 class _ScoredFile:
-    """File that has chunks in the pool, with the score of the file.
-
-    Attributes:
-        path: Path.
-        chunks: Chunks of the file: at first, by BM25, the highest first. After the ranking, the chunk that best answers
-            the query is first.
-        score: Sum of all parts of the score that have been computed so far.
-        defined: Map from a chunk to the symbol of the query that the chunk defines.
-        defines: True if a chunk defines a symbol of the query.
-        symbols: Symbols of a long query that the chunks define.
-        named: True if the file has the same name as a symbol that it defines.
-        words: Words of the query in the path of the file.
-        title: Words of the title of the query in the path of the file.
-        asked: Weight of the name of the file, if the query has it; otherwise 0.
-        kinds: Kinds of the file, such as test code, that the query does not ask for.
-        shares: Map from each of the best chunks to the likeness of its definitions to the query, from 0 to 1.
-        near: Map from each of the best chunks to the proximity of the query's words in the chunk, from 0 to 1, and the
-            reasons for this number as texts.
-        changed: Value of the commits that are similar to the query and changed the file, from 0 to 1.
-    """
+    """File that has chunks in the pool, with the score of the file."""
 
     path: str
     chunks: list[ChunkCandidate]
@@ -245,13 +208,7 @@ class _ScoredFile:
 
 
 def word_worths(words: Iterable[str], having: Mapping[str, int], total: int) -> dict[str, float]:
-    """Return the weight of each word. Words that occur in fewer files or chunks have a higher weight.
-
-    Args:
-        words: Words of a query.
-        having: Number of files or chunks that have each word.
-        total: Number of files or chunks that have at least one of the words.
-    """
+    """Return the weight of each word. Words that occur in fewer files or chunks have a higher weight."""
     return {word: math.log(1 + total / max(having.get(word, 0), 1)) + LEAST_WORTH for word in words}
 
 
@@ -268,15 +225,6 @@ def rank_candidates(
 
     Chunks with equal scores are sorted by path and line. Chunks whose text cannot be read are left out. Of chunks with
     equal texts, only the first is returned; its reasons have their number. A text is read when its chunk is next.
-
-    Args:
-        query: Query.
-        pool: Chunks to rank.
-        worths: Weight of each word of the query, see `word_worths()`; `None` means 1 for each word.
-        vector_weight: Weight of embeddings, from 0 to 1. If it is 0.5 or less, BM25 has the weight 1. Above 0.5, the
-            weight of BM25 falls; it is 0 if the weight of embeddings is 1.
-        shown: Function that returns True for the path of a file that may be in the results; `None` allows all.
-        evidence: Paths that similar commits changed, each with a value from 0 to 1.
     """
     worths = query.weighted(worths or dict.fromkeys(query.words, 1.0))
     title = _title_worths(query, worths)
@@ -362,13 +310,7 @@ def _file_key(file: _ScoredFile) -> tuple[float, str]:
 
 
 def score_paths(query: WordQuery, paths: Mapping[str, bool], worths: Mapping[str, float]) -> dict[str, float]:
-    """Return the parts of the scores of files that depend on their paths alone.
-
-    Args:
-        query: Query.
-        paths: Paths; the value is True if the file may define a symbol of the query.
-        worths: Weight of each word of the query, see `word_worths()`.
-    """
+    """Return the parts of the scores of files that depend on their paths alone."""
     files = [_scored_file(query, path) for path in paths]
     for file in files:
         file.defines = paths[file.path]

@@ -63,13 +63,6 @@ def choose_files(
     the query, or the query is its name without the extension, its score becomes higher than the scores of all other
     files. At the end, the scores of files that queries rarely ask for, such as tests, are multiplied by a factor below
     1. Files whose whole name is in the query come first in any case.
-
-    Args:
-        query: Query.
-        files: Map from each path to the number of matches of each stem (the beginning of a word) in the file.
-        sizes: Size of each file in bytes; files without a size are left out.
-        files_with: Map from each stem to the number of files that have it.
-        total: Number of files that have at least one of the stems.
     """
     # BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), with bytes for the
     # length of a document, and worth = log(1 + N/n) for the inverse document frequency, which is positive for every

@@ -81,15 +81,7 @@ _ENDINGS = sorted(_ENDING_NAMES.split(), key=lambda ending: (-len(ending), endin
 
 @dataclass(frozen=True, slots=True)
 class LongQuery:
-    """Weights of the words, names and paths of a long query, such as the pasted text of an issue.
-
-    Attributes:
-        title: Words of the title.
-        weights: Weight of each word; a word has a higher weight if it is in the title, in backticks, or often used.
-        symbols: Weight, at most 1, of each name that looks like an identifier.
-        mentions: Paths that the query names, with their weights, the highest first.
-        spare: The words to choose from when it is known how rare they are; the words with the highest weights.
-    """
+    """Weights of the words, names and paths of a long query, such as the pasted text of an issue."""
 
     title: tuple[str, ...]
     weights: Mapping[str, float]
@@ -100,24 +92,7 @@ class LongQuery:
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """Query, parsed into words and symbols (names of functions, classes and so on).
-
-    Attributes:
-        text: Text of the query.
-        words: Words in lower case, in order, without duplicates. Stop words such as `the` are left out if there are
-            other words. Identifiers are split into parts. In Chinese, Japanese, Korean, Thai and similar scripts, every
-            two consecutive characters are a word.
-        symbols: Names in the query that look like identifiers, such as `getUser`. If the query is a single name, or
-            asks where a name is defined, only this name. Of a qualified name, only the last part is a symbol. A search
-            prefers files that define a symbol.
-        symbolic: True if the query is a single symbol, or asks where a symbol is defined, as in 'where is CookieJar
-            defined'.
-        match: Expression for FTS5 (SQLite's full-text search) that matches chunks with any of the words or symbols.
-        definitions: Expression for FTS5 that matches chunks that may define a symbol; empty if there are no symbols.
-        left_out: Number of words and names that are not searched, because there are too many or they are too long.
-        cut: Number of characters at the end of the query that were not read.
-        long: Weights of the parts of a long query; `None` for a short one.
-    """
+    """Query, parsed into words and symbols (names of functions, classes and so on)."""
 
     text: str
     words: tuple[str, ...]
@@ -162,10 +137,6 @@ def parse_query(text: str) -> WordQuery:
 
     Stop words, such as `the`, are searched only if the query has no other words. If a query has too many words, the
     most distinctive words are searched.
-
-    Raises:
-        TypeError: The query is not a str.
-        ValueError: The query has no word, or all its words are too long.
     """
     if not isinstance(text, str):
         raise TypeError(f"a query must be a str, got {type(text).__name__}")
@@ -214,11 +185,7 @@ def _last_name(symbol: str) -> str:
 
 
 def _parse_long_query(text: str, long: LongText) -> WordQuery:
-    """Parse a long query into words and symbols with weights, and keep those with the highest weights.
-
-    Raises:
-        ValueError: The query has no word, or all its words are too long.
-    """
+    """Parse a long query into words and symbols with weights, and keep those with the highest weights."""
     weights = _word_weights(long)
     if not weights:
         raise ValueError(_without_words(text, any_word=bool(_words(text))))

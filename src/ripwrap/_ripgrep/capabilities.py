@@ -59,13 +59,7 @@ def find_usable_rg_blocking(query: Query, rg: Rg, timeout: float | None) -> RgBi
 
 
 def find_installed_rg(query: Query, rg: Rg) -> RgBinary:
-    """Return an rg of this machine that can run the query; blocking, but for the time of a look-up only.
-
-    Raises:
-        BinaryNotFoundError: There is no rg yet, or none can be downloaded.
-
-    The errors of `find_usable_rg()` are raised, too.
-    """
+    """Return an rg of this machine that can run the query; blocking, but for the time of a look-up only."""
     check_cwd(query.cwd)
     binary = find_installed(rg)
     _check_needs(query, binary)

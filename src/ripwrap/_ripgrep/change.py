@@ -22,20 +22,10 @@ _HEAD_BYTES = 200
 
 
 class Change:
-    """Change of the output of rg. This one drops the results of some files, and corrects the counts of rg's summary.
-
-    Attributes:
-        last: True if this is the only run of rg, or the last of several runs for parts of the paths.
-    """
+    """Change of the output of rg. This one drops the results of some files, and corrects the counts of rg's summary."""
 
     def __init__(self, mode: Output, drops: Callable[[str], bool], searched: int = 0) -> None:
-        """Set what to drop.
-
-        Args:
-            mode: Form of rg's output.
-            drops: Function that returns True for the path of a file to drop.
-            searched: Number of files to drop that rg searches, with and without a match; 0 if it is not known.
-        """
+        """Set what to drop."""
         self.last = True
         self._searched = searched
         self._mode: Output = mode

@@ -88,11 +88,7 @@ class ColumnDecoder:
         self._messages.summary = summary
 
     def feed(self, chunk: bytes) -> Iterator[Columns]:
-        """Yield the matches that `chunk` completes.
-
-        Raises:
-            DecodeError: A record is malformed. The matches before it are yielded first.
-        """
+        """Yield the matches that `chunk` completes."""
         if self._framer.pending > LARGE_RECORD:
             large = self._framer.feed(chunk[: chunk.find(b"\n") + 1 or len(chunk)])
             chunk = chunk[chunk.find(b"\n") + 1 :] if large else b""

@@ -69,12 +69,6 @@ def search_query(
     is the host that rg runs on. `captures` is the value of `--replace` with which rg lists the groups of each match
     (`ripwrap._ripgrep.groups`). `pattern_file` is a file with the patterns, one on each line, for patterns that are too
     long for a command line.
-
-    Raises:
-        pydantic.ValidationError: An option is unknown, or its value is not allowed.
-        ValueError: There is no pattern, a path is empty, a pattern, path or option has a NUL or a character that cannot
-            be encoded, the encoding is `detect`, or an overlay does not support the search.
-        TypeError: A pattern is not a string, or a path is not a string or an `os.PathLike` of a string.
     """
     checked = _validate(SearchOptions, _FLAGS, options, arguments)
     patterns = _patterns(pattern)
@@ -106,13 +100,6 @@ def words_query(
     """Return the query that prints the texts of all matches, file by file; raise what `search_query()` raises.
 
     The output for a file is its path, a NUL, and one line for each match. An empty line separates files.
-
-    Args:
-        pattern: Pattern that matches neither empty text nor several lines.
-        cwd: See `search_query()`.
-        paths: See `search_query()`.
-        options: Options that select files.
-        max_count: Maximum number of matching lines of a file.
     """
     checked = cast("SearchOptions", {**_validate(FileOptions, _FILE_NAMES, options), "max_count": max_count})
     return _file_query("words", cwd, paths, checked, (pattern,))
@@ -125,15 +112,7 @@ def files_query(
     arguments: Collection[str] = ARGUMENTS[1:],
     on: RgHost | None = None,
 ) -> Query:
-    """Return the query that lists files, with a NUL after each path; raise what `search_query()` raises.
-
-    Args:
-        cwd: See `search_query()`.
-        paths: See `search_query()`.
-        options: Options that select files.
-        arguments: Names of the caller's other arguments, which an error about an unknown option may suggest.
-        on: Host that rg runs on; `None` is this machine.
-    """
+    """Return the query that lists files, with a NUL after each path; raise what `search_query()` raises."""
     checked = _validate(FileOptions, _FILE_NAMES, options, arguments)
     return _file_query("files", cwd, paths, cast("SearchOptions", checked), on=on)
 
@@ -190,9 +169,6 @@ def spell_file_flags(flags: Collection[str]) -> list[str]:
     """Return the flags for the `ripwrap` program that choose the same files as the flags that an index has stored.
 
     Flags with default values are left out.
-
-    Args:
-        flags: Flags that `choosing_flags()` has returned.
     """
     usual = render(files_query(os.curdir, (), VISIBLE_FILES))
     added = {f"--glob={_NOT_HIDDEN}", *_exclude({"iglob": True})}
@@ -246,15 +222,7 @@ def _copied(value: object) -> object:
 def _explain(
     name: str, problem: ErrorDetails, value: object, options: type[object], known: Collection[str]
 ) -> InitErrorDetails:
-    """Return a problem that pydantic found, with a new message, which says which values or options are allowed.
-
-    Args:
-        name: Name of the option.
-        problem: Problem with the option.
-        value: Value of the option.
-        options: TypedDict with all options.
-        known: Names of all options and arguments.
-    """
+    """Return a problem that pydantic found, with a new message, which says which values or options are allowed."""
     kind: LiteralString = problem["type"]  # pyright: ignore[reportAssignmentType] - mypy takes it for str
     if kind == "extra_forbidden":
         context = {"name": name, "advice": advise(name, known) or f"see ripwrap.{options.__name__}"}
@@ -404,10 +372,6 @@ def normalise_path(path: str, sep: str = os.sep) -> str:
 
     The path has the separators of the system, and no `./` at its start. Only `-` becomes `./-`, because rg reads stdin
     for `-`.
-
-    Args:
-        path: Path that the caller passed.
-        sep: Separator of the system. If it is a backslash, it replaces every slash.
     """
     if sep == "\\":
         path = path.replace("/", sep)

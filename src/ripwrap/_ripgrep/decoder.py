@@ -65,9 +65,6 @@ class MessageDecoder:
     Records of other known kinds are recognised by their first bytes and not decoded. Records of unknown kinds are
     skipped, because rg may add kinds (rg-facts 14). The summary is an attribute and not yielded, because it is complete
     only after rg has ended. A leading `./` is removed from every path (rg-facts 24).
-
-    Attributes:
-        summary: rg's summary, which is its last message; `None` until it is decoded.
     """
 
     def __init__(
@@ -78,15 +75,7 @@ class MessageDecoder:
         max_record: int = MAX_RECORD,
         max_submatches: int | None = None,
     ) -> None:
-        """Set what is decoded.
-
-        Args:
-            kinds: Kinds of records.
-            models: Model for each kind.
-            max_record: Maximum size of a record in bytes.
-            max_submatches: Maximum number of submatches of a record of more than `LARGE_RECORD` bytes; `None` is no
-                limit. Many objects make the garbage collector hold the interpreter's lock for long.
-        """
+        """Set what is decoded."""
         self.summary: Summary | None = None
         self._kinds = frozenset(kinds)
         self._max_submatches = max_submatches
@@ -113,11 +102,7 @@ class MessageDecoder:
         return self._framer.dropped.total()
 
     def feed(self, chunk: bytes) -> Iterator[Record]:
-        """Return an iterator over the messages that `chunk` completes; it decodes a message when the caller takes it.
-
-        Raises:
-            DecodeError: While iterating, if a record is malformed.
-        """
+        """Return an iterator over the messages that `chunk` completes; each is decoded when the caller takes it."""
         # The chunk is split now and not lazily, so that it is not lost if the caller stops iterating.
         is_large = self.pending > LARGE_RECORD
         records = self._framer.feed(chunk)
@@ -223,11 +208,7 @@ class PathDecoder:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> list[str]:
-        """Return the paths that `chunk` completes.
-
-        Raises:
-            DecodeError: A path is longer than `MAX_RECORD`, or is not UTF-8 on Windows.
-        """
+        """Return the paths that `chunk` completes."""
         whole, ended, self._rest = (self._rest + chunk).rpartition(b"\0")
         if len(self._rest) > MAX_RECORD:
             raise _decode_error(self._rest, f"a path longer than {MAX_RECORD} bytes")
@@ -237,11 +218,7 @@ class PathDecoder:
         return ("\0" + decode_path(whole)).replace("\0" + DOT_SLASH, "\0").split("\0")[1:]
 
     def close(self) -> None:
-        """Check that the stream ended with a complete path.
-
-        Raises:
-            DecodeError: The last path is incomplete.
-        """
+        """Check that the stream ended with a complete path."""
         if self._rest:
             raise _decode_error(self._rest, "an incomplete path")
 
@@ -250,9 +227,6 @@ class CountDecoder:
     """Decoder of paths, each followed by a NUL, a number and a line terminator, into counts.
 
     The line terminator depends on the options `crlf` and `null_data`.
-
-    Attributes:
-        rest: Bytes after the last complete count.
     """
 
     _PATH_AND_COUNT = re.compile(rb"([^\0]+)\0([0-9]{1,20})(?:\r?\n|\0)")  # a count of 64 bits has at most 20 digits
@@ -286,11 +260,7 @@ class CountDecoder:
         return counts
 
     def close(self) -> None:
-        """Check that the stream ended with a complete count.
-
-        Raises:
-            DecodeError: The last count is incomplete.
-        """
+        """Check that the stream ended with a complete count."""
         self._check()
         if self.rest:
             raise _decode_error(self.rest, "an incomplete count")
@@ -318,12 +288,7 @@ class CountedPathDecoder:
 
 
 def listing_decoder(*, counts: bool, matching: bool = True) -> CountedPathDecoder | PathDecoder:
-    """Return the decoder for a list of files, which rg writes either as paths or as counts.
-
-    Args:
-        counts: True if rg writes counts.
-        matching: True for files with a match, False for files without a match; used only if rg writes counts.
-    """
+    """Return the decoder for a list of files, which rg writes either as paths or as counts."""
     return CountedPathDecoder(matching=matching) if counts else PathDecoder()
 
 
@@ -334,11 +299,7 @@ def decode_types(stdout: bytes) -> FileTypes:
 
 
 def decode_path(raw: bytes, decode: Callable[[bytes], str] = os.fsdecode) -> str:
-    """Return a path as `os.fsdecode` returns it.
-
-    Raises:
-        DecodeError: On Windows, the path is not UTF-8. Other systems allow such paths.
-    """
+    """Return a path as `os.fsdecode` returns it."""
     try:
         return decode(raw)
     except UnicodeDecodeError as error:
@@ -346,20 +307,12 @@ def decode_path(raw: bytes, decode: Callable[[bytes], str] = os.fsdecode) -> str
 
 
 def kind_of(record: bytes) -> str:
-    """Return the kind of a record, such as `match`.
-
-    Raises:
-        DecodeError: The record is not a JSON message of rg.
-    """
+    """Return the kind of a record, such as `match`."""
     return _kind_by_prefix(record) or _parse_envelope(record.removesuffix(b"\n"))[0]
 
 
 def path_of(begin: bytes) -> bytes:
-    """Return the path in a `begin` record, as bytes and without a leading `./`.
-
-    Raises:
-        DecodeError: The record is not a `begin` record.
-    """
+    """Return the path in a `begin` record, as bytes and without a leading `./`."""
     if plain := _PLAIN_BEGIN.fullmatch(begin):
         return plain[1].removeprefix(DOT_SLASH.encode())
     (message,) = MessageDecoder(("begin",)).decode([begin])
@@ -367,11 +320,7 @@ def path_of(begin: bytes) -> bytes:
 
 
 def line_number_of(record: bytes) -> int:
-    """Return the line number in a `match` or `context` record.
-
-    Raises:
-        DecodeError: The record has no line number.
-    """
+    """Return the line number in a `match` or `context` record."""
     # As in `_PATH_IN_HEAD`, the quotes of this pattern would have backslashes inside a JSON string.
     found = _LINE_NUMBER.search(record)
     if found is None:

@@ -19,21 +19,7 @@ MAX_NAMED_PATHS = 10
 
 @dataclass(frozen=True)
 class Exit:
-    """Exit code and stderr of an rg process that has ended.
-
-    Attributes:
-        query: Query that rg ran.
-        argv: The whole command line.
-        returncode: Exit code; if a signal ended rg, the negative number of the signal.
-        stderr: Stderr of rg, at most `MAX_STDERR + 1` bytes. With that length, it is truncated.
-        lingered: True if rg was killed because it did not exit after it had closed its stdout. If so, ignore the exit
-            code.
-        wrote: True if rg wrote anything to its stdout.
-        runs: Number of runs of rg whose exits `followed_by()` has joined into this exit.
-        failed: Error if rg ran on a host, and could not be started there or did not end by itself; otherwise `None`.
-            With an error, `returncode` is the exit code of a local program, such as ssh.
-        also: Errors for what was not read, besides the paths that rg names, such as members of an archive.
-    """
+    """Exit code and stderr of an rg process that has ended."""
 
     query: Query
     argv: tuple[str, ...]
@@ -69,27 +55,14 @@ class Exit:
         )
 
     def check(self, *, summary: bool) -> None:
-        """Raise an error if rg did not complete a search; unreadable paths raise no error.
-
-        Args:
-            summary: True if rg wrote its summary. rg writes it at the end of every complete search.
-
-        Raises:
-            SearchError: rg failed.
-            Exception: The error in `failed`, if there is one.
-        """
+        """Raise an error if rg did not complete a search; unreadable paths raise no error."""
         if self.failed is not None:
             raise self.failed
         if not (self.ended and summary) and not (self.query.silent and self.returncode in (0, 1)):
             raise self.failure()
 
     def check_listing(self) -> None:
-        """Raise an error if rg did not complete a listing (of paths or counts); unreadable paths raise no error.
-
-        Raises:
-            SearchError: rg failed.
-            Exception: The error in `failed`, if there is one.
-        """
+        """Raise an error if rg did not complete a listing (of paths or counts); unreadable paths raise no error."""
         if self.failed is not None:
             raise self.failed
         # rg exits with 0 only if it listed something. `subprocess` also reports 0 if another part of the program has

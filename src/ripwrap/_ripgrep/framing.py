@@ -22,19 +22,10 @@ class Framer:
 
     `feed()` skips empty lines; `feed_joined()` may keep them. A line that is too long is dropped and counted; the next
     line is read as usual.
-
-    Attributes:
-        dropped: Number of dropped lines by name. The function `name` returns the name of a line, such as the path of
-            its file.
     """
 
     def __init__(self, max_record: int, name: Callable[[bytes], str]) -> None:
-        """Set the limit, and the function that names dropped lines.
-
-        Args:
-            max_record: Maximum size of a line in bytes; longer lines are dropped.
-            name: Function that takes the first bytes of a dropped line and returns a name, such as a path.
-        """
+        """Set the limit, and the function that names dropped lines."""
         self.dropped: Counter[str] = Counter()
         self._max = max_record
         self._name = name

@@ -45,15 +45,7 @@ class UnknownSyntaxError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Optional part of a pattern: a branch of an alternation, or an expression before `?`, `*` or `{0,…}`.
-
-    Attributes:
-        start: Offset of its first character.
-        end: Offset after its last character.
-        nullable: True if it can match empty text.
-        certain: True if every match uses the part although its syntax is optional, as in `(a*)?`.
-        plain: True if a group can be put around the part without changing what the pattern matches.
-    """
+    """Optional part of a pattern: a branch of an alternation, or an expression before `?`, `*` or `{0,…}`."""
 
     start: int
     end: int
@@ -64,16 +56,7 @@ class _Part:
 
 @dataclass(slots=True)
 class _Group:
-    """Capturing group.
-
-    Attributes:
-        at: Offset of its opening parenthesis.
-        opening: Text of its opening parenthesis, including a name.
-        name: Name of the group; `None` if it has no name.
-        end: Offset after its closing parenthesis.
-        nullable: True if it can match empty text.
-        parts: Optional parts that contain the group, the innermost first.
-    """
+    """Capturing group."""
 
     at: int
     opening: str
@@ -88,21 +71,6 @@ class Groups:
     r"""Capturing groups of a pattern, and the pattern with which rg reports their texts.
 
     The 'original' pattern is the pattern of the caller.
-
-    Attributes:
-        pattern: Pattern to search for: the original pattern, sometimes with additional groups.
-        joined: Original pattern without capturing groups, to join with other patterns by `|`; `None` if it
-            cannot be joined.
-        reduced: `joined` without the optional parts at its start, and without `\z`; `None` if `joined` is `None`. It
-            matches at least the same lines, and rg finds them faster. For example, rg can look for the literals of
-            `(?i)token`, but not for the literals of `(?i)\w{0,50}token`. `\z` makes rg search line by line.
-        names: Name of each group of the original pattern; `None` for a group without a name.
-        separator: Text after each group in the replacement.
-        numbers: For each group of the original pattern, its number in `pattern`.
-        deciding: For each group of the original pattern, a number that tells if the group is set when its text is
-            empty. 0: it is set. -1: it is unset. Another number is the number of a group in `pattern`: the original
-            group is set if that other group has any text.
-        multiline: True if the pattern can match line terminators, for example `[\s\S]` or `(?s:.)`.
     """
 
     pattern: str
@@ -145,17 +113,7 @@ class Groups:
 
 
 def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_line: bool = True) -> Groups:
-    """Return the groups of a pattern.
-
-    Args:
-        pattern: Regular expression.
-        pcre2: True if the pattern has the syntax of PCRE2.
-        verbatim: True if the pattern is plain text (`fixed_strings`).
-        in_line: True if no match contains a newline. The separator is then a newline, otherwise a random text.
-
-    Raises:
-        UnknownSyntaxError: The pattern is invalid, or has syntax that this module does not parse.
-    """
+    """Return the groups of a pattern."""
     separator = "\n" if in_line else f"\x1e{secrets.token_hex(8)}\x1e"
     if verbatim:
         return Groups(pattern, None, None, (), separator, (), ())
@@ -227,17 +185,7 @@ def _replaced(pattern: str, edits: Mapping[tuple[int, int], str]) -> str:
 
 
 class _Parser:
-    r"""Recursive descent parser that finds the groups of a pattern, in the order of their numbers.
-
-    Attributes:
-        groups: Capturing groups.
-        verbose: True if white space may be skipped, because the pattern has `(?x)`.
-        begins: True if the pattern has `\A` or similar syntax, whose matches depend on how rg reads the file (rg-facts
-            60).
-        ends: Offset of each `\z`.
-        optional: Offsets (start, end) of each optional part that has only optional parts, or nothing, before it.
-        multiline: See `Groups`.
-    """
+    r"""Recursive descent parser that finds the groups of a pattern, in the order of their numbers."""
 
     def __init__(self, pattern: str, *, pcre2: bool) -> None:
         self.groups: list[_Group] = []
@@ -250,11 +198,7 @@ class _Parser:
         self._at = 0
 
     def parse(self) -> None:
-        """Parse the whole pattern.
-
-        Raises:
-            UnknownSyntaxError: The pattern is invalid, or this module does not parse it.
-        """
+        """Parse the whole pattern."""
         if self._pcre2 and self._text.startswith("(*"):
             raise UnknownSyntaxError
         self._alternation(verbose=False, depth=0)

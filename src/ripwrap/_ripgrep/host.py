@@ -51,20 +51,7 @@ class RgHost(Protocol):
         ...
 
     def find(self, rg: Rg, *, timeout: float | None = None) -> RgBinary:
-        """Return the rg to run on the host; blocking. The result is cached for each value of `rg`.
-
-        Args:
-            rg: A path on the host, a name to look up in the host's PATH, or the result of an earlier call, which is
-                returned unchanged. `None` finds an rg: the rg that `install()` has installed, or else `rg` in the PATH
-                of the host.
-            timeout: Time limit in seconds, at most 30; `None` is 30 seconds.
-
-        Raises:
-            BinaryNotFoundError: There is no usable rg on the host.
-            BinaryError: The given rg cannot be used.
-            RemoteError: The host cannot be reached.
-            TimeoutError: The call took more than `timeout` seconds.
-        """
+        """Return the rg to run on the host; blocking. The result is cached for each value of `rg`."""
         ...
 
     def command_line(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
@@ -76,12 +63,5 @@ class RgHost(Protocol):
         ...
 
     def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:
-        """Return the error for a local program whose exit code is not the exit code of rg.
-
-        Args:
-            argv: The local command line.
-            cwd: Directory on the host.
-            code: Exit code of the local program.
-            stderr: Stderr of the local program.
-        """
+        """Return the error for a local program whose exit code is not the exit code of rg."""
         ...

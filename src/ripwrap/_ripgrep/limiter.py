@@ -20,9 +20,6 @@ class _Slots:
     """Slots for blocking calls: a call holds a slot while it runs rg, and waits for a slot if all are taken.
 
     Async calls have other slots, in an `anyio.CapacityLimiter`.
-
-    Attributes:
-        total: The number of slots.
     """
 
     def __init__(self) -> None:

@@ -29,14 +29,7 @@ class Decoder(Protocol[ItemOut]):
 
 
 class BaseListingCollector(Generic[ItemOut]):
-    """Base class of the collectors of the paths or counts that rg lists; it handles the exit of rg.
-
-    Attributes:
-        end: Exit of rg; `None` while it runs.
-        errors: Paths that could not be read, in any order; empty while rg runs.
-        timed_out: True if rg was stopped at its time limit.
-        ended: Always False. In other collectors, it is True after rg's last message, but a listing has no messages.
-    """
+    """Base class of the collectors of the paths or counts that rg lists; it handles the exit of rg."""
 
     def __init__(self, decoder: Decoder[ItemOut]) -> None:
         self.end: Exit | None = None
@@ -60,10 +53,6 @@ class ListingCollector(BaseListingCollector[Item]):
     """Collector of the paths or counts that rg lists.
 
     Between two chunks of output, it keeps at most `2 * max_items + 1000` items.
-
-    Attributes:
-        total: Number of items so far whose path `allowed` accepts.
-        counted: Sum of the counts of these items; 0 for a listing of paths.
     """
 
     def __init__(
@@ -74,14 +63,7 @@ class ListingCollector(BaseListingCollector[Item]):
         allowed: Callable[[str], bool] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """Set the maximum number of items to return, and the function that chooses items.
-
-        Args:
-            decoder: Decoder of the items.
-            max_items: Maximum number of items that `items()` returns.
-            allowed: Function that takes a path and returns True if its item is to be collected.
-            progress: Function that is called with `total` after every chunk of rg's output.
-        """
+        """Set the maximum number of items to return, and the function that chooses items."""
         super().__init__(decoder)
         self.total = 0
         self.counted = 0

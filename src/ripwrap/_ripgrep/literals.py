@@ -65,22 +65,14 @@ _LETTERS = re.compile(rb"[a-z]+")
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Combination of literals; a match contains all of them.
-
-    Attributes:
-        parts: Literals (`bytes`) and alternatives (`AnyOf`).
-    """
+    """Combination of literals; a match contains all of them."""
 
     parts: "tuple[Required, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Alternatives; a match contains at least one of them.
-
-    Attributes:
-        parts: Literals (`bytes`) and combinations of literals (`AllOf`).
-    """
+    """Alternatives; a match contains at least one of them."""
 
     parts: "tuple[Required, ...]"
 
@@ -131,13 +123,7 @@ def has_literals(folded: bytes, required: Required) -> bool:
 
 @dataclass(slots=True)
 class _Flags:
-    """Flags that apply to a part of a pattern: from options, and from syntax such as `(?i)`.
-
-    Attributes:
-        ignore_case: True if case may be ignored.
-        unicode: True if the pattern is matched by characters, False if by bytes.
-        verbose: True if white space and comments are skipped, `(?x)`.
-    """
+    """Flags that apply to a part of a pattern: from options, and from syntax such as `(?i)`."""
 
     ignore_case: bool
     unicode: bool
@@ -180,26 +166,14 @@ def _any_of(parts: Sequence[Required | None]) -> Required | None:
 
 @dataclass(slots=True)
 class _Branch:
-    """Literals of one branch of an alternation, from the parts of the branch that were added so far.
-
-    Attributes:
-        runs: Possible texts of the last characters of the branch; every match contains one of these texts.
-        parts: Required literals before `runs`.
-        whole: True if every match of the branch is exactly one of `runs`.
-    """
+    """Literals of one branch of an alternation, from the parts of the branch that were added so far."""
 
     runs: tuple[bytes, ...] = (b"",)
     parts: list[Required] = field(default_factory=list[Required])
     whole: bool = True
 
     def add(self, texts: tuple[bytes, ...] | None, minimum: int | None = None, *, optional: bool = False) -> None:
-        """Add the next part of a pattern.
-
-        Args:
-            texts: All texts that one occurrence of the part can match; `None` if they are not known, as for `[a-z]`.
-            minimum: Minimum number of repetitions; `None` is exactly once.
-            optional: True if the part occurs zero times or once.
-        """
+        """Add the next part of a pattern."""
         if texts is not None and optional:
             texts = (b"", *texts)
             minimum = None
@@ -249,12 +223,7 @@ def _alternatives(texts: Sequence[bytes]) -> Required | None:
 
 @dataclass(frozen=True, slots=True)
 class _LiteralGroup:
-    """Result of parsing a group.
-
-    Attributes:
-        required: Required literals of the group; `None` if there are none.
-        texts: All texts that the group can match; `None` if there are too many, or if they are not known.
-    """
+    """Result of parsing a group."""
 
     required: Required | None
     texts: tuple[bytes, ...] | None = None
@@ -268,11 +237,7 @@ class _LiteralParser:
         self._at = 0
 
     def parse(self, flags: _Flags) -> Required | None:
-        """Return the literals of the pattern.
-
-        Raises:
-            _UncertainError: The syntax is invalid, or this module does not parse it.
-        """
+        """Return the literals of the pattern."""
         found = self._alternation(flags, 0)
         if self._at < len(self._text):
             raise _UncertainError

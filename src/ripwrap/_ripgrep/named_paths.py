@@ -74,11 +74,7 @@ async def check_named(query: Query) -> None:
 
 
 def check_named_blocking(query: Query) -> None:
-    """Raise an error if a path that must exist is missing or cannot be read; on a host, do nothing.
-
-    Raises:
-        OSError: A path cannot be read; a `FileNotFoundError` or `PermissionError` in most cases.
-    """
+    """Raise an error if a path that must exist is missing or cannot be read; on a host, do nothing."""
     if query.must_exist and query.on is None and FAKE_FILES not in os.environ:
         _check(query, lambda path: _error_number(query, path))
 
@@ -93,13 +89,6 @@ def check_end(query: Query, end: Exit) -> None:
     """Raise an error if rg could not read a path that must exist, or if no path of `end` exists.
 
     With `--max-count=0`, rg reads no path and reports no missing path (rg-facts 25).
-
-    Args:
-        query: Query of the whole search.
-        end: Exit of all its runs.
-
-    Raises:
-        OSError: A path cannot be read; a `FileNotFoundError` or `PermissionError` in most cases.
     """
     if end.stderr and query.must_exist:
         numbers = {error.path: _number_of(error) for error in end.path_errors()}
@@ -110,12 +99,7 @@ def check_end(query: Query, end: Exit) -> None:
 
 
 def _check(query: Query, number_of: Callable[[str], int]) -> None:
-    """Raise the error for the paths that cannot be read.
-
-    Args:
-        query: Query with the paths.
-        number_of: Function that returns the number of the system's error for a path; 0 without an error.
-    """
+    """Raise the error for the paths that cannot be read."""
     ignored = () if query.options.get("no_ignore_files") else query.values("ignore_file")
     for argument, paths in (("ignore_file", ignored), ("paths", query.paths)):
         numbers = {path: number for path in paths if (number := number_of(path))}
@@ -156,14 +140,7 @@ def _is_missing(end: Exit, path: str) -> bool:
 
 
 def _error(wrong: Mapping[str, int], total: int, argument: str, cwd: str = "") -> OSError:
-    """Return the error for paths that are missing or cannot be read.
-
-    Args:
-        wrong: Number of the system's error for each path. The error has the number of the first one.
-        total: Number of all paths of the caller.
-        argument: Argument with the paths.
-        cwd: Directory of the search.
-    """
+    """Return the error for paths that are missing or cannot be read."""
     (first, number), *others = wrong.items()
     if first == os.curdir and cwd:
         return OSError(number, HintedText(_CWD, " cannot be read; change its permissions"), cwd)

@@ -6,13 +6,7 @@ from ripwrap._ripgrep.exit_status import Exit
 
 
 class WholeOutput:
-    """Collector of the whole output of rg.
-
-    Attributes:
-        chunks: Output of rg, in parts.
-        end: Exit of rg.
-        timed_out: True if rg was stopped at its time limit.
-    """
+    """Collector of the whole output of rg."""
 
     ended = False
 

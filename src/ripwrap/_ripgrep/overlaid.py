@@ -61,13 +61,7 @@ rg detects binary files differently with memory maps.
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """File of the overlay that the search covers.
-
-    Attributes:
-        path: Path of the file, as rg prints it.
-        text: Text of the file in the overlay.
-        named: True if `path` is one of the paths of the query.
-    """
+    """File of the overlay that the search covers."""
 
     path: str
     text: bytes
@@ -135,10 +129,6 @@ class _Order:
 
     The key is the number of the root, and the path of the file. The root is the path in the command line under which rg
     found the file.
-
-    Attributes:
-        sorted: True if rg sorts files by path.
-        reverse: True if rg sorts files in reverse order.
     """
 
     def __init__(self, query: Query) -> None:
@@ -151,12 +141,7 @@ class _Order:
         return key > other if self.reverse else key < other
 
     def key(self, path: str, least: int = 0) -> tuple[int, bytes]:
-        """Return the sort key of a path.
-
-        Args:
-            path: Path of a file.
-            least: Number of the first root that can contain the path; rg has written the files of earlier roots.
-        """
+        """Return the sort key of a path."""
         if self.reverse:
             return 0, path_order(os.fsencode(path))
         holding = (number for number, root in enumerate(self._roots) if number >= least and _is_below(path, root))
@@ -344,14 +329,7 @@ def _new_files(
     types: Mapping[str, Sequence[str]],
     folders: Mapping[str, str],
 ) -> Iterator[tuple[str, bytes]]:
-    """For a file that exists only in the overlay, yield each path under which a search finds it, and the file's text.
-
-    Args:
-        query: Query of the search.
-        overlay: Overlay with the files.
-        types: File types that rg knows.
-        folders: Map from the absolute path of a directory to its real path, which differs for a directory below a link.
-    """
+    """Yield each path under which a search finds a file that exists only in the overlay, and the file's text."""
     new = {path: text for path, text in overlay.texts.items() if text is not None and not os.path.lexists(path)}
     if not new:
         return

@@ -26,16 +26,7 @@ _take_head = itemgetter(slice(_HEAD_BYTES))
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """Request for one page: some successive matches in path order, with their context.
-
-    Attributes:
-        offset: Number of matches before the page.
-        max_matches: Maximum number of matches on the page.
-        max_files: Maximum number of files on the page.
-        before: Lines of context before each match.
-        after: Lines of context after each match.
-        max_count: Maximum number of matches to count in a file; `None` is no limit.
-    """
+    """Request for one page: some successive matches in path order, with their context."""
 
     offset: int
     max_matches: int
@@ -52,16 +43,7 @@ class PageRequest:
 
 @dataclass(slots=True)
 class Block:
-    """Records of one file, as rg wrote them.
-
-    Attributes:
-        path: Path of the file.
-        matches: Number of matches in the file so far; not all of them if rg was stopped at its time limit.
-        records: The `match` and `context` records up to the last match that can be on the page, and the context after
-            it. Each record comes with True if it counts as a match.
-        end: The `end` record; empty if rg was stopped before it.
-        number: Number of the file, in the order in which rg wrote the files; two items may have the same name.
-    """
+    """Records of one file, as rg wrote them."""
 
     path: bytes
     matches: int = 0
@@ -81,12 +63,6 @@ class PageCollector:
     With `max_count`, the context after the last counted match may contain further matches, and rg writes these lines as
     matches (rg-facts 18). The collector converts them to context. If `allowed` returns False for the path of a file,
     the matches in the file are not counted.
-
-    Attributes:
-        matches: Number of matches so far.
-        files: Number of files with a match so far.
-        binary: Number of binary files with a match; rg stops in some of them before the end (rg-facts 20).
-        ended: True if rg's summary was read, so that the numbers above are final.
     """
 
     _counts_together = True
@@ -135,11 +111,7 @@ class PageCollector:
         return self._framer.dropped.total()
 
     def feed(self, chunk: bytes) -> None:
-        """Process a chunk of rg's output.
-
-        Raises:
-            DecodeError: A record is malformed.
-        """
+        """Process a chunk of rg's output."""
         records = self._framer.feed(chunk)
         heads: list[bytes] = []
         number = 0
@@ -270,12 +242,7 @@ class PageCollector:
 
 
 class MatchCollector(PageCollector):
-    """Collector of the matches of one search.
-
-    Attributes:
-        end: Exit of rg.
-        timed_out: True if rg was stopped at its time limit.
-    """
+    """Collector of the matches of one search."""
 
     end: Exit
     timed_out: bool

@@ -19,14 +19,7 @@ _UNBALANCED = re.compile("(unclosed|unopened) group|(missing|unmatched) closing 
 def find_error_position(
     text: str, patterns: Sequence[str], *, bounded: bool = False, grouped: bool
 ) -> tuple[str | None, int | None]:
-    """Return the pattern with the error, and the offset of the error in characters; each is `None` if it is unknown.
-
-    Args:
-        text: Stderr of rg.
-        patterns: Patterns of the search.
-        bounded: True if only whole words or whole lines match.
-        grouped: True if this rg puts each pattern in a group.
-    """
+    """Return the pattern with the error, and the offset of the error in characters; each is `None` if it is unknown."""
     only = (patterns[0], -1) if len(patterns) == 1 else None
     found = next(_error_positions(text, patterns, bounded=bounded, grouped=grouped), only)
     if found is None:

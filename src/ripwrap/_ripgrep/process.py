@@ -100,14 +100,7 @@ SPARE_COMMAND = 1024 if os.name == "nt" else 16 * 1024
 
 @dataclass(slots=True)
 class ProcessSettings:
-    """Settings of all rg processes; tests change them.
-
-    Attributes:
-        can_await_pipes: True if event loops can wait for a pipe. On Windows they cannot, so a thread waits.
-        stall_seconds: Seconds without output after which stderr is read. rg may hang if it could not start a thread
-            (rg-facts 8), or if a thread panicked (rg-facts 61).
-        reap_seconds: Seconds for a killed rg to end; only a process in uninterruptible sleep needs more (rg-facts 33).
-    """
+    """Settings of all rg processes; tests change them."""
 
     can_await_pipes: bool = os.name == "posix"
     stall_seconds: float = 1.0
@@ -181,13 +174,7 @@ def _start(argv: tuple[str, ...], query: Query, stderr: IO[bytes]) -> Popen:
 
 
 def start_error(error: OSError, argv: tuple[str, ...], cwd: str | None) -> Exception:
-    """Return the error for an rg that could not be started, e.g. a command line that is too long, or a wrong `cwd`.
-
-    Args:
-        error: Error of the system.
-        argv: Command line.
-        cwd: Directory that rg was to run in; `None` if `argv` runs rg on a host.
-    """
+    """Return the error for an rg that could not be started, e.g. a command line that is too long, or a wrong `cwd`."""
     if error.errno == errno.E2BIG or getattr(error, "winerror", None) == COMMAND_TOO_LONG:
         size = sum(map(len, argv))
         return SearchError(
@@ -237,13 +224,7 @@ def _has_event_loop() -> bool:
 
 
 def _host_exit(end: Exit, host: RgHost, *, started: bool) -> Exit:
-    """Convert the exit of a local program that ran rg on a host to the exit of rg.
-
-    Args:
-        end: Exit of the local program.
-        host: The host.
-        started: True if rg was started.
-    """
+    """Convert the exit of a local program that ran rg on a host to the exit of rg."""
     before, mark, stderr = end.stderr.partition(STARTED)
     if not mark:
         stderr = before
@@ -261,11 +242,7 @@ async def parse_stderr(end: Exit) -> None:
 
 
 class _Opening:
-    """Filter of the stdout of a host: it removes all output up to `STARTED`, which the host writes when it starts rg.
-
-    Attributes:
-        passed: True if `STARTED` was read, so that all further bytes are output of rg.
-    """
+    """Filter of the stdout of a host: removes all output up to `STARTED`, which the host writes when it starts rg."""
 
     def __init__(self, *, passed: bool) -> None:
         self.passed = passed
@@ -340,10 +317,6 @@ class _Child:
         Waiting must stop if rg has ended, but another process still holds the pipe open. If rg could not start a
         thread, or a thread panicked, rg may hang (rg-facts 8 and 61). In that case, this method kills rg and returns
         False, so waiting continues.
-
-        Args:
-            whole: True if rg has written its last message. If False, waiting stops only if rg has ended with an exit
-                code other than 0.
         """
         returncode = peek(self._popen)
         if returncode is not None and (whole or returncode):
@@ -514,9 +487,6 @@ class BlockingChild(_Child):
 
     rg is killed `timeout` seconds after `begun`, a time of `time.monotonic()`. If `timeout` is `None`, there is no time
     limit.
-
-    Attributes:
-        timed_out: True if rg was killed at its time limit.
     """
 
     def __init__(
@@ -562,11 +532,7 @@ class BlockingChild(_Child):
         return (self._take() if wait_for_output(self._stdout, 0) else b"") or b""
 
     def wait(self) -> Exit:
-        """Return rg's exit after stdout has ended. If rg does not exit, it is killed.
-
-        Raises:
-            TimeoutError: The time limit was reached before rg had ended.
-        """
+        """Return rg's exit after stdout has ended. If rg does not exit, it is killed."""
         if self.timed_out:
             raise timeout_error(self._timeout)
         return self.end()

@@ -85,17 +85,7 @@ class Meter:
         limit: int | None = None,
         collected: Callable[[Any], tuple[int, int]] | None = None,
     ) -> None:
-        """Set what to count.
-
-        Args:
-            report: `on_progress` function of the caller.
-            count: Function that counts files, matches and bytes in a part of rg's output. For `count_json()`, each part
-                consists of whole lines.
-            limit: Maximum number of files or matches that the call yields; rg may write more. `None` is no limit.
-            collected: Function that takes a collector, and returns the numbers of files and matches that it has
-                collected. They replace the numbers of `count`, because a collector ignores some of rg's records. `None`
-                uses the numbers of `count`.
-        """
+        """Set what to count."""
         self._report = report
         self._count = count
         self._limit = math.inf if limit is None else limit
@@ -118,12 +108,7 @@ class Meter:
         self._now = (0, 0, 0)
 
     def feed(self, chunk: bytes, collector: object = None) -> None:
-        """Count a chunk of rg's output, and report the progress if the last report is at least `INTERVAL` seconds old.
-
-        Args:
-            chunk: Output of rg.
-            collector: Collector that has processed the chunk, if there is one.
-        """
+        """Count a chunk of rg's output, and report progress if the last report is at least `INTERVAL` seconds old."""
         if self._ended:
             return
         files, matches, searched = self._count(self._lines(chunk) if self._count is count_json else chunk)
@@ -134,12 +119,7 @@ class Meter:
             self._call()
 
     def end(self, files: int = 0, matches: int = 0) -> None:
-        """Report the final progress; later output is not counted.
-
-        Args:
-            files: Number of files in the result; 0 if the caller does not know it.
-            matches: Number of matches in the result; 0 if the caller does not know it.
-        """
+        """Report the final progress; later output is not counted."""
         self._ended = True
         self._now = (max(self._now[0], files), max(self._now[1], matches), self._now[2])
         self._call()

@@ -14,11 +14,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Collector(Protocol):
-    """Consumer of rg's output.
-
-    Attributes:
-        ended: True if rg has written its last message.
-    """
+    """Consumer of rg's output."""
 
     ended: bool
 
@@ -31,12 +27,7 @@ class Collector(Protocol):
         ...
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Process the end of the last run.
-
-        Args:
-            end: Exit codes and stderr of all runs that were started, joined into one `Exit`.
-            timed_out: True if the last run was stopped at the time limit.
-        """
+        """Process the end of the last run."""
         ...
 
 
@@ -58,15 +49,7 @@ Lock: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[C]):
-    """Search whose output goes to one collector: one run of rg, or several runs if its query has a place.
-
-    Attributes:
-        query: Query of rg.
-        collector: Function that makes the collector of the output. It is called again if rg is restarted.
-        timeout: Seconds after which rg is stopped, not counting the wait until rg may start; `None` is no limit.
-        metered: True if the output counts as progress of the call.
-        install: True to install rg if there is none; False to raise `BinaryNotFoundError` at once.
-    """
+    """Search whose output goes to one collector: one run of rg, or several runs if its query has a place."""
 
     query: Query
     collector: Callable[[], C]
@@ -86,41 +69,15 @@ class Runner(Protocol):
         ...
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
-        """Call a function that blocks, such as a function that reads files; an async runner calls it in a thread.
-
-        Args:
-            work: Function to call. It ends early when `CANCELLED` is set.
-            seconds: Time limit, including the wait for `lock`, after which `CANCELLED` is set; `None` is no limit.
-            lock: Function that returns the lock to hold during the call; `None` is no lock. Tasks that wait for the
-                lock take no thread.
-
-        Raises:
-            TimeoutError: The time limit was reached.
-        """
+        """Call a function that blocks, such as a function that reads files; an async runner calls it in a thread."""
         ...
 
     async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
-        """Call a function that blocks, and do not return before it has ended, even if the task is cancelled.
-
-        Args:
-            work: Function to call. It ends, or undoes what it has done, when `CANCELLED` is set.
-            seconds: Time limit after which `CANCELLED` is set; `None` is no limit.
-
-        Raises:
-            TimeoutError: The time limit was reached.
-        """
+        """Call a function that blocks, and do not return before it has ended, even if the task is cancelled."""
         ...
 
     async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
-        """Await an awaitable, such as a request to a server; a blocking runner starts a loop for it.
-
-        Args:
-            work: Function that makes the awaitable.
-            seconds: Time limit after which the awaitable is cancelled; `None` is no limit.
-
-        Raises:
-            TimeoutError: The time limit was reached.
-        """
+        """Await an awaitable, such as a request to a server; a blocking runner starts a loop for it."""
         ...
 
     async def checkpoint(self) -> None:
@@ -129,13 +86,7 @@ class Runner(Protocol):
 
 
 class Answer(Protocol[T_co]):
-    """Converter of rg's output to items, used by both loops of this module.
-
-    Attributes:
-        full: True if the limit of items is reached.
-        ended: True if the last message of rg was read.
-        pending: Number of bytes received of an incomplete last record; 0 if the last record is complete.
-    """
+    """Converter of rg's output to items, used by both loops of this module."""
 
     @property
     def pending(self) -> int:

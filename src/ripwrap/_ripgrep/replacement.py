@@ -47,15 +47,7 @@ _LITERAL = re.compile(r"[\w ,:;=/-]+")
 
 
 class Template(NamedTuple):
-    """Parsed replacement.
-
-    Attributes:
-        text: Text of the replacement, as rg takes it.
-        references: Names and numbers of the groups that the replacement uses, each once, without 0 (the whole match).
-        constant: Text that replaces every match; `None` if the text depends on the match.
-        size: Length of `text` in bytes.
-        uses: Number of references to groups, and to the whole match.
-    """
+    """Parsed replacement."""
 
     text: str
     references: tuple[str, ...]
@@ -77,16 +69,7 @@ class Template(NamedTuple):
 
 
 def parse_template(replacement: str, *, escapes: bool = False) -> Template:
-    r"""Parse a replacement.
-
-    Args:
-        replacement: Replacement, in the syntax of rg.
-        escapes: True to replace the escapes `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` before parsing.
-
-    Raises:
-        TypeError: The replacement is not a string.
-        ValueError: The replacement has an unknown escape, or a lone surrogate.
-    """
+    r"""Parse a replacement."""
     if not isinstance(replacement, str):
         raise TypeError(f"a replacement must be a str, got {type(replacement).__name__}")
     text = _ESCAPE.sub(_unescape, replacement) if escapes else replacement
@@ -166,12 +149,7 @@ def _never(patterns: Sequence[str]) -> str:
 
 
 def count_probe(patterns: Sequence[str], largest: int) -> tuple[str, str]:
-    """Return a pattern and a replacement with which rg counts groups: `group_count()` reads the replaced `PROBE`.
-
-    Args:
-        patterns: Valid patterns, whose groups are counted.
-        largest: Number of groups up to which the exact number is needed.
-    """
+    """Return a pattern and a replacement with which rg counts groups: `group_count()` reads the replaced `PROBE`."""
     return f"{_never(patterns)}({PROBE})", _SEPARATOR.join(f"${{{number}}}" for number in range(1, largest + 1))
 
 
@@ -196,12 +174,7 @@ def is_name(reference: str) -> bool:
 
 
 def missing_group(reference: str, count: int | None) -> ValueError:
-    """Return the error for a reference to a group that does not exist.
-
-    Args:
-        reference: Name or number of the group.
-        count: Number of groups in the pattern; `None` if it is not known.
-    """
+    """Return the error for a reference to a group that does not exist."""
     if digits := re.match(r"[0-9]+(?=[A-Za-z_])", reference):
         hint = f"; to put text after the group, write ${{{digits[0]}}}{reference[digits.end() :]}"
     elif reference.isdigit() and count is not None:

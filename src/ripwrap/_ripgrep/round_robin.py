@@ -14,13 +14,7 @@ Further files are only counted. If `PageRequest.end` is higher, `PageRequest.end
 
 
 class NamedFile(NamedTuple):
-    """File with a match.
-
-    Attributes:
-        path: Path of the file, or name of the item.
-        matches: Number of its matches.
-        number: Number of the file, in the order in which rg wrote the files; two items may have the same name.
-    """
+    """File with a match."""
 
     path: bytes
     matches: int
@@ -103,10 +97,6 @@ def shares(counts: Sequence[int], wanted: int) -> list[int]:
     """Return the number of items to take from each file, so that the total is at most `wanted`.
 
     Items are taken in rotation: the first item of each file, then the second item of each file.
-
-    Args:
-        counts: Number of items of each file, in order.
-        wanted: Number of items to take from all files.
     """
     if sum(counts) <= wanted:
         return list(counts)

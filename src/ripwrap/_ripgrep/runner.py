@@ -185,13 +185,7 @@ class DeadlineRunner:
     """Runner that wraps another runner, and limits the total time of all calls."""
 
     def __init__(self, runner: Runner, seconds: float | None, lock: "Lock | None" = None) -> None:
-        """Start the time limit.
-
-        Args:
-            runner: Runner to wrap.
-            seconds: Time limit of all calls together; `None` is no limit.
-            lock: Lock for each `call()` that gets no lock; see `Runner.call()`.
-        """
+        """Start the time limit."""
         self._runner = runner
         self._seconds = seconds
         self._deadline = math.inf if seconds is None else time.monotonic() + seconds
@@ -225,11 +219,7 @@ class DeadlineRunner:
         await self._runner.checkpoint()
 
     def _left(self) -> float | None:
-        """Return the seconds until the time limit, or `None` without a limit.
-
-        Raises:
-            TimeoutError: No time is left.
-        """
+        """Return the seconds until the time limit, or `None` without a limit."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise self._over()
@@ -251,11 +241,7 @@ class DeadlineRunner:
 
 
 def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that awaits nothing but methods of a `BlockingRunner`.
-
-    Raises:
-        RuntimeError: The coroutine was suspended, because it awaited something else.
-    """
+    """Return the result of a coroutine that awaits nothing but methods of a `BlockingRunner`."""
     try:
         coroutine.send(None)
     except StopIteration as end:

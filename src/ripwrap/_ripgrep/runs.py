@@ -32,23 +32,10 @@ class Runs(Generic[Child]):
 
     The output of the runs is read one after the other. First come the parts of the plan, of which one runs at a time.
     Then come the parts that `Plan.more` returns, of which several run at a time.
-
-    Attributes:
-        pending: Runs whose output is still to be read.
-        error: Error of `Plan.more`, to be raised after the results of the runs before it; `None` without an error.
     """
 
     def __init__(self, plan: Plan, start: Callable[[Part], Child], *, ordered: bool = False) -> None:
-        """Split each query whose paths are too long for one command line.
-
-        Args:
-            plan: Plan of the search.
-            start: Function that starts rg for a part.
-            ordered: True if the files must come in the order that `sort` asks for.
-
-        Raises:
-            SearchError: `ordered` is True, the paths need several runs, and `sort` applies to the files of all paths.
-        """
+        """Split each query whose paths are too long for one command line."""
         self.error: Exception | None = None
         self._plan = plan
         self._more = plan.more
@@ -130,10 +117,6 @@ class Runs(Generic[Child]):
         """Return True if rg must run again with one thread, because it could not start another thread (rg-facts 8).
 
         If so, change the queries in `pending` to use one thread.
-
-        Args:
-            end: Exit of the last run.
-            everything: True to run all queries again, False to run only the pending queries.
         """
         if self._single_threaded or not end.out_of_threads or not self._known:
             return False

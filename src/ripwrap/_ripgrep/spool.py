@@ -56,14 +56,7 @@ class OverdueError(TimeoutError):
 
 @dataclass(slots=True)
 class Batch:
-    """Items that one rg process searches.
-
-    Attributes:
-        path: Directory of the items' files.
-        first: Number of the first item, counted over all batches.
-        names: Names of the items.
-        size: Size of all items in bytes.
-    """
+    """Items that one rg process searches."""
 
     path: str
     first: int
@@ -80,18 +73,10 @@ class Spool:
 
     The directory is also deleted when this object is garbage collected, and when the interpreter exits. If Python is
     killed by SIGKILL, the directory remains.
-
-    Attributes:
-        path: Path of the directory.
-        closed: True if the search has ended.
     """
 
     def __init__(self) -> None:
-        """Make the directory.
-
-        Raises:
-            SearchError: The directory cannot be made.
-        """
+        """Make the directory."""
         try:
             self.path: str = tempfile.mkdtemp(prefix="ripwrap-items-")
         except OSError as error:
@@ -126,11 +111,7 @@ class Spool:
         return batch
 
     def add(self, batch: Batch, name: str, content: bytes | IO[bytes]) -> None:
-        """Write an item into a batch; do nothing if the search has ended. A `Source` may pass an open file as content.
-
-        Raises:
-            SearchError: The item cannot be written.
-        """
+        """Write an item into a batch, unless the search has ended. A `Source` may pass an open file as content."""
         path = os.path.join(batch.path, f"{self._items:012}")
         with self._lock:
             if self.closed:  # the search has ended, but its thread still runs
@@ -163,26 +144,12 @@ class Spool:
 
 
 class Feed:
-    """Reader of the items, which writes them into batches. It takes only as many items as the batches need.
-
-    Attributes:
-        ended: True if there are no more items.
-        slow: True if the last batch was ended before it was full, because items arrive slowly.
-        error: Error that the iterable raised, or that an item caused; `None` without an error. Items before the error
-            are still searched. At the time limit, this is an `OverdueError`.
-    """
+    """Reader of the items, which writes them into batches. It takes only as many items as the batches need."""
 
     def __init__(
         self, items: AnyItems, spool: Spool, selects: Callable[[str], bool], *, seconds: float | None = None
     ) -> None:
-        """Begin the iteration.
-
-        Args:
-            items: Iterable of the items.
-            spool: Directory for the batches.
-            selects: Function that takes the name of an item and returns True if the item is to be searched.
-            seconds: Time limit for taking items. If it is reached, `error` is a `TimeoutError`. `None` is no limit.
-        """
+        """Begin the iteration."""
         self.ended: bool = False
         self.slow: bool = False
         self.error: Exception | None = None
@@ -315,11 +282,7 @@ def check_items(items: object, *, blocking: bool = False) -> None:
 
 
 def check_item(item: Any, *, files: bool) -> tuple[str, bytes | IO[bytes]]:
-    """Return the name and the bytes of an item; with `files`, also the open file that has them.
-
-    Raises:
-        TypeError: The item is not a pair of a name and a content.
-    """
+    """Return the name and the bytes of an item; with `files`, also the open file that has them."""
     try:
         name, content = item
     except (TypeError, ValueError):

@@ -219,18 +219,7 @@ def failure(
     bounded: bool = False,
     on_host: bool = False,
 ) -> SearchError:
-    """Return the error for an rg that ended without an answer.
-
-    Args:
-        argv: The whole command line.
-        returncode: Exit code of rg.
-        stderr: Stderr of rg.
-        patterns: Patterns of the search.
-        types: File types that rg knows; empty if they are not known.
-        lingered: True if rg was killed because it did not exit by itself.
-        bounded: True if only whole words or whole lines match.
-        on_host: True if rg ran on a host.
-    """
+    """Return the error for an rg that ended without an answer."""
     # With `--sortr`, rg lists all files first, so messages about paths may come before the reason. Remove them.
     reason = b"\n".join(_not_of_paths(stderr)) or _PREFIX.sub(b"", stderr)
     text = reason.decode("utf-8", "replace").strip()

@@ -96,12 +96,7 @@ async def _feed(answer: Answer[T], chunk: bytes) -> Iterator[T]:
 
 
 def stream_blocking(query: Query, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Run rg and yield the items into which `answer` converts its output, blocking; see `stream()`.
-
-    Raises:
-        TimeoutError: The call took more than `timeout` seconds, including the installation of rg. The items that
-            were found in time were yielded.
-    """
+    """Run rg and yield the items into which `answer` converts its output, blocking; see `stream()`."""
     if answer.full:
         return
     begun = time.monotonic()

@@ -30,23 +30,10 @@ class TermCounts:
     Only counts are in memory. If there are many files, only the best `max_files` files of each word are kept: the files
     with the most different words, then the files with the most matches. The result does not depend on the order in
     which rg finds the files.
-
-    Attributes:
-        files: Number of matches of each word, for each kept file.
-        having: Number of files that contain each word, including files that are not kept.
-        total: Number of files that contain at least one of the words.
-        end: Exit of rg; `None` while it runs.
-        ended: Always False. In other collectors, it is True after rg's last message, but this output has no messages.
     """
 
     def __init__(self, words: Words, timeout: float | None = None, *, max_files: int = MAX_FILES_PER_WORD) -> None:
-        """Set the words to count, and the limits.
-
-        Args:
-            words: Function that takes a matched text and returns the words to count for this text.
-            timeout: Time limit of rg in seconds; used only in the text of an error.
-            max_files: Maximum number of files whose counts are kept for each word.
-        """
+        """Set the words to count, and the limits."""
         self.files: dict[str, Mapping[str, int]] = {}
         self.having: Counter[str] = Counter()
         self.total = 0
@@ -62,11 +49,7 @@ class TermCounts:
         self._counts: Counter[bytes] = Counter()
 
     def feed(self, chunk: bytes) -> None:
-        """Process a chunk of rg's output.
-
-        Raises:
-            DecodeError: A path is longer than `MAX_RECORD`, or is not UTF-8 on Windows.
-        """
+        """Process a chunk of rg's output."""
         text = self._rest + chunk
         at = 0
         while True:
@@ -90,12 +73,7 @@ class TermCounts:
             raise DecodeError(f"rg wrote a path longer than {MAX_RECORD} bytes", record=self._rest)
 
     def end_run(self, end: Exit) -> None:
-        """Process the end of one run of rg.
-
-        Raises:
-            SearchError: rg failed.
-            DecodeError: The last path is incomplete.
-        """
+        """Process the end of one run of rg."""
         if self._path is not None:
             self._counts.update(self._rest.split(b"\n"))
             self._close_file()
@@ -105,11 +83,7 @@ class TermCounts:
         end.check_listing()
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the exit of rg.
-
-        Raises:
-            TimeoutError: rg was stopped before its answer was complete.
-        """
+        """Store the exit of rg."""
         self.end = end
         if timed_out:
             after = in_seconds(self._timeout or 0)
@@ -136,13 +110,7 @@ class TermCounts:
             self._trim_if_many()
 
     def add(self, files: Mapping[str, Mapping[str, int]], having: Mapping[str, int], total: int) -> None:
-        """Add counts, for example from a collector for other directories.
-
-        Args:
-            files: Number of matches of each word in each file.
-            having: Number of files that contain each word.
-            total: Number of files that contain at least one of the words.
-        """
+        """Add counts, for example from a collector for other directories."""
         self.total += total
         self.having.update(having)
         self.files.update(files)

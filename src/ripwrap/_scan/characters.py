@@ -56,14 +56,7 @@ def where(condition: Callable[[str], object]) -> Ranges:
 
 @dataclass(frozen=True)
 class Characters:
-    r"""Set of characters.
-
-    Attributes:
-        given: Ranges, or a function that returns them, because some are slow to find, and few of these are needed. With
-            `body`, a superset of the characters.
-        body: Inside of a class of Python, if the class has `\w`, `\d` or `\s` of Unicode; otherwise empty.
-        negated: True if the characters are those that are not in `body`.
-    """
+    r"""Set of characters."""
 
     given: Ranges | Callable[[], Ranges]
     body: str = ""

@@ -65,13 +65,7 @@ Node: TypeAlias = Characters | Assertion | Group | Repetition | Sequence | Alter
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Pattern of Python's `re`.
-
-    Attributes:
-        text: Pattern.
-        ways: Number of ways, at most, in which `re` tries to match from one start.
-        steady: True if an attempt takes a bounded number of steps, whatever the text, until it fails.
-    """
+    """Pattern of Python's `re`."""
 
     text: str
     ways: int = 1
@@ -85,12 +79,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """What follows a part of a pattern.
-
-    Attributes:
-        first: Characters that it can begin with.
-        succeeds: True if it always matches, at least an empty text.
-    """
+    """What follows a part of a pattern."""
 
     first: Ranges = ()
     succeeds: bool = True

@@ -127,13 +127,7 @@ class Rule(Model, frozen=True, extra="forbid"):
 
 
 def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
-    """Check the argument `rules` of `scan()`, and return the rules in order.
-
-    Raises:
-        ValueError: There is no rule, or two rules have the same name.
-        TypeError: `rules` is neither a mapping nor an iterable; or a rule is neither a `Rule` nor a name with a
-            pattern.
-    """
+    """Check the argument `rules` of `scan()`, and return the rules in order."""
     if isinstance(rules, (str, bytes)) or not isinstance(rules, Iterable):
         raise TypeError(f"rules must be a mapping of names to patterns, or a list of Rule; got {type(rules).__name__}")
     known: list[Rule] = []

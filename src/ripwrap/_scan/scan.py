@@ -165,12 +165,7 @@ async def _names(scanning: Scanning, rg: Rg) -> AsyncGenerator[ScanMatch]:
 
 
 def run_scan_blocking(request: ScanRequest, rg: Rg, timeout: float | None) -> Generator[ScanMatch]:
-    """Search, and yield the texts that the rules match, blocking.
-
-    Raises:
-        ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
-            first iteration.
-    """
+    """Search, and yield the texts that the rules match, blocking."""
     return _scan_blocking(request, rg, check_timeout(timeout))
 
 

@@ -44,13 +44,7 @@ class _VersionLine(Match, frozen=True):
 
 
 class FoundLine(NamedTuple):
-    """Line that rg has found.
-
-    Attributes:
-        file: Path of the file, with the mark of an item (`ripwrap._ripgrep.query.marked()`), because two items may have
-            the same name.
-        match: The line.
-    """
+    """Line that rg has found."""
 
     file: str
     match: Match
@@ -104,14 +98,7 @@ class LineSearch:
     def __init__(
         self, request: ScanRequest, directory: str, timeout: float | None, left: Callable[[], float | None]
     ) -> None:
-        """Set the options and the time limit.
-
-        Args:
-            request: Checked arguments of `scan()`.
-            directory: Directory for temporary files.
-            timeout: Seconds for the whole scan; `None` is no limit.
-            left: Function that returns the seconds that are left for the scan; `None` is no limit.
-        """
+        """Set the options and the time limit."""
         kept = without_options(request.options, _FILE_OPTIONS | _FOR_FILES)
         self._options: SearchOptions = {**kept, "text": True, "encoding": "none", "no_ignore": True}
         self._end = b"\0" if request.options.get("null_data") else b"\n"
@@ -121,11 +108,7 @@ class LineSearch:
         self._left = left
 
     async def check(self, run: Runner, rules: Sequence[CompiledRule]) -> None:
-        """Check that rg can compile the patterns of all rules, by a search of an empty file.
-
-        Raises:
-            PatternError: A rule does not compile.
-        """
+        """Check that rg can compile the patterns of all rules, by a search of an empty file."""
         await run.call(partial(_write, self._path, b""))
         try:
             await self._search_together(run, [rule.joined or "" for rule in rules], self._options)
@@ -221,11 +204,7 @@ Out = TypeVar("Out")
 
 
 class Collected(Generic[Out]):
-    """Collector of all matches of a search.
-
-    Attributes:
-        matches: Matches, in the order of rg's output.
-    """
+    """Collector of all matches of a search."""
 
     def __init__(self, answer: Answer[Out], timeout: float | None) -> None:
         self._timeout = timeout

@@ -24,17 +24,7 @@ FEW_RULES = 16
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """Checked arguments of `scan()`.
-
-    Attributes:
-        rules: Rules, in order.
-        cwd: Directory to search.
-        paths: Files or directories to search; empty is all of `cwd`.
-        overlaps: True to yield all texts, also texts that overlap.
-        limit: Maximum number of texts; `None` is no limit.
-        options: rg's flags for all rules, and where to search.
-        on_host: True if rg searches on another machine.
-    """
+    """Checked arguments of `scan()`."""
 
     rules: tuple[Rule, ...]
     cwd: StrPath
@@ -47,14 +37,7 @@ class ScanRequest:
 
 @dataclass(frozen=True)
 class CompiledRule:
-    """Rule, with its groups and literals.
-
-    Attributes:
-        rule: Rule.
-        groups: Groups of the rule's pattern; `None` if ripwrap does not know the syntax of the pattern.
-        literals: Literals (fixed texts) that each matching line contains: all of them (`AllOf`), or at least one of
-            them (`AnyOf`). `None` if no literal is known.
-    """
+    """Rule, with its groups and literals."""
 
     rule: Rule
     groups: Groups | None
@@ -94,16 +77,7 @@ class CompiledRule:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Planned run of rg over all files, for some or all of the rules.
-
-    Attributes:
-        rules: Rules whose texts this run finds.
-        alone: True if rg searches for a single rule, and reports its groups; False if rg finds lines, which are then
-            searched for each rule.
-        literals: True if rg searches for literals in place of patterns, for each rule that has literals.
-        held: True if the texts of this run are held back, because the next run finds texts of other rules in the same
-            files.
-    """
+    """Planned run of rg over all files, for some or all of the rules."""
 
     rules: tuple[CompiledRule, ...]
     alone: bool = False

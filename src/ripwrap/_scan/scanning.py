@@ -42,22 +42,10 @@ _LONG_PATTERNS = 16 << 10
 
 
 class Scanning:
-    """State of a scan: the runs of rg that are left, and the matched texts that are not yielded yet.
-
-    Attributes:
-        passes: Runs of rg that are left, in order. Each run searches all files for some of the rules.
-        named: Rules that find files by name.
-        full: True if the limit of texts is reached.
-    """
+    """State of a scan: the runs of rg that are left, and the matched texts that are not yielded yet."""
 
     def __init__(self, request: ScanRequest, timeout: float | None, directory: str) -> None:
-        """Choose the runs of rg.
-
-        Args:
-            request: Checked arguments of `scan()`.
-            timeout: Seconds for the whole scan; `None` is no limit.
-            directory: Directory for temporary files.
-        """
+        """Choose the runs of rg."""
         self._request = request
         self._timeout = timeout
         self._deadline = math.inf if timeout is None else time.monotonic() + timeout
@@ -83,11 +71,7 @@ class Scanning:
         return self._left <= 0
 
     def left(self) -> float | None:
-        """Return the seconds that are left for the scan; `None` is no limit.
-
-        Raises:
-            TimeoutError: No time is left.
-        """
+        """Return the seconds that are left for the scan; `None` is no limit."""
         if self._timeout is None:
             return None
         left = self._deadline - time.monotonic()
@@ -96,11 +80,7 @@ class Scanning:
         return left
 
     async def check(self, run: Runner) -> None:
-        """Check that all rules that share a run of rg compile, so that an error does not depend on the searched files.
-
-        Raises:
-            PatternError: A rule does not compile.
-        """
+        """Check that rules that share a run of rg compile, so that an error does not depend on the searched files."""
         rules = [rule for part in self.passes if not part.alone for rule in part.rules]
         if rules:
             await self._search.check(run, sorted(rules, key=lambda one: self._order[one.rule.id]))
@@ -178,12 +158,7 @@ class Scanning:
         return found
 
     async def fail(self, run: Runner, error: PatternError) -> None:
-        """Split the current run in two if the regex of its rules is too large for rg; otherwise raise an error.
-
-        Raises:
-            PatternError: A rule does not compile, or the regex of a single rule is too large. The error names the rule.
-                If each rule compiles alone, but not together with the others, it names no rule.
-        """
+        """Split the current run in two if the regex of its rules is too large for rg; otherwise raise an error."""
         part = self.passes[0]
         if error.rule is not None:
             raise error

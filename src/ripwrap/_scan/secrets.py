@@ -32,12 +32,6 @@ def _value(character: str, least: int, most: str = "", end: str = "") -> str:
     """Return the pattern of a value that does not begin like a placeholder; one of its two groups is the value.
 
     Placeholders begin with `${`, `$(`, `{`, `%(`, `%s`, `***` or `[redacted: `, or are `<…>` of up to 42 characters.
-
-    Args:
-        character: Pattern of a character of the value, with a negated class.
-        least: Minimum length of the value.
-        most: Maximum length of the rest of the value; empty is no maximum.
-        end: Pattern of what follows the value.
     """
 
     def first(others: str) -> str:

@@ -66,13 +66,7 @@ class SyntaxNotSupportedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    r"""Parsed pattern.
-
-    Attributes:
-        tree: Tree of its nodes, whose texts are in the syntax of Python.
-        rust: Pattern in the syntax of rg, with `^`, `$` and `\z` as they were.
-        multiline: True if the pattern names line terminators, as `\n`, `[\s\S]` and `(?s:.)` do.
-    """
+    r"""Parsed pattern."""
 
     tree: Node
     rust: str
@@ -81,21 +75,13 @@ class Parsed:
 
 @lru_cache(1_024)
 def parse_go(pattern: str) -> Parsed:
-    """Parse a pattern in Go's syntax.
-
-    Raises:
-        SyntaxNotSupportedError: The pattern is invalid, or has a part that cannot be translated for rg.
-    """
+    """Parse a pattern in Go's syntax."""
     return _GoParser(pattern, go=True).parse(_Modes(unicode=False))
 
 
 @lru_cache(1_024)
 def parse_rust(pattern: str) -> Parsed:
-    """Parse a pattern in rg's syntax; `^` and `$` match at each line, as in rg.
-
-    Raises:
-        SyntaxNotSupportedError: The pattern is invalid, or has a part that cannot be translated for Python.
-    """
+    """Parse a pattern in rg's syntax; `^` and `$` match at each line, as in rg."""
     return _GoParser(pattern, go=False).parse(_Modes(unicode=True, lines=True))
 
 

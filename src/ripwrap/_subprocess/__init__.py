@@ -65,12 +65,7 @@ def spawn(
     stderr: IO[bytes],
     cwd: str | None = None,
 ) -> Popen:
-    """Start a program without `RIPGREP_*` environment variables, by default with an empty stdin (rg-facts 2, 10).
-
-    Raises:
-        OSError: The program cannot be started.
-        ValueError: An argument has a NUL.
-    """
+    """Start a program without `RIPGREP_*` environment variables, by default with an empty stdin (rg-facts 2, 10)."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("RIPGREP_")}
     return start(argv, stdin=stdin, stdout=stdout, stderr=stderr, env=env, cwd=cwd)
 
@@ -99,11 +94,7 @@ def defer_interrupts() -> Generator[None]:
 
 
 def open_temporary_file() -> IO[bytes]:
-    """Open a temporary file for the output of a child; unlike a pipe, it does not fill up.
-
-    Raises:
-        SearchError: The file cannot be created.
-    """
+    """Open a temporary file for the output of a child; unlike a pipe, it does not fill up."""
     try:
         return tempfile.TemporaryFile()
     except OSError as error:

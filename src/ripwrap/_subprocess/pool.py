@@ -31,11 +31,7 @@ def usable_cpus() -> int:
 
 
 class WorkerPool:
-    """Pool of worker processes that answer several requests at a time.
-
-    Attributes:
-        workers: Worker processes; each is started for its first request.
-    """
+    """Pool of worker processes that answer several requests at a time."""
 
     def __init__(self, code: str, count: int, seconds: float, idle: float) -> None:
         """Set the number of processes and their limits; see `WorkerProcess`."""
@@ -60,15 +56,6 @@ class WorkerPool:
         """Call `work` with each key, several at a time, and yield each key with its result, in the order of `keys`.
 
         The processes end with the iterator, so call this method only once.
-
-        Args:
-            work: Function that takes a process and a key, and returns the result. It is called in a thread; no other
-                thread uses the process meanwhile.
-            keys: Keys to call `work` with; some are taken in advance.
-            count: Maximum number of processes to use; `None` is all.
-
-        Raises:
-            TimeoutError: The task that waits for a result was cancelled, or the pool was closed.
         """
         used = self.workers[:count]
         free: queue.LifoQueue[WorkerProcess] = queue.LifoQueue()  # so that few requests start few processes

@@ -36,10 +36,6 @@ def start(
 
     `kill()` ends the whole group, and so also an rg that a script started. A terminal's Ctrl-C does not reach the group
     (rg-facts 35).
-
-    Raises:
-        OSError: The program cannot be started.
-        ValueError: An argument has a NUL.
     """
     return subprocess.Popen(
         argv, stdin=stdin, stdout=stdout, stderr=stderr, env=env, cwd=cwd, bufsize=0, process_group=0

@@ -12,10 +12,6 @@ def find_program(name: str, *, windows: bool = IS_WINDOWS) -> str | None:
     checkout. CreateProcess looks there first, and then in PATH
     (https://learn.microsoft.com/windows/win32/api/processthreadsapi).
     On POSIX, a relative entry of PATH such as `.` has the same effect.
-
-    Args:
-        name: Name of the program, without `.exe`.
-        windows: True for the rules of Windows.
     """
     path = os.environ.get("PATH", os.defpath)
     entries = path_entries(path) if windows else path.split(os.pathsep)

@@ -95,11 +95,7 @@ class Job:
     """Job object. When it is closed or garbage collected, or this process ends, Windows kills the processes in it."""
 
     def __init__(self) -> None:
-        """Create an empty job.
-
-        Raises:
-            OSError: Windows reports an error.
-        """
+        """Create an empty job."""
         self._handle = _KERNEL.CreateJobObjectW(None, None)
         if not self._handle:
             raise _error()
@@ -113,11 +109,7 @@ class Job:
             raise error
 
     def add(self, process: int) -> None:
-        """Put a process into the job, given the handle of the process.
-
-        Raises:
-            OSError: Windows reports an error.
-        """
+        """Put a process into the job, given the handle of the process."""
         if not _KERNEL.AssignProcessToJobObject(self._handle, process):
             raise _error()
 
@@ -137,11 +129,7 @@ class Job:
 
 
 def make_job(process: int) -> Job:
-    """Return a new job that contains a process, given the handle of the process.
-
-    Raises:
-        OSError: Windows reports an error.
-    """
+    """Return a new job that contains a process, given the handle of the process."""
     job = Job()
     try:
         job.add(process)
@@ -152,11 +140,7 @@ def make_job(process: int) -> Job:
 
 
 class Popen(subprocess.Popen[bytes]):
-    """A child process.
-
-    Attributes:
-        job: The job of the child; `None` if Windows refused to make it. Then only the child itself can be killed.
-    """
+    """A child process."""
 
     job: Job | None = None
 
@@ -175,10 +159,6 @@ def start(
 
     Windows refuses to make a job for a process in a job that restricts the user interface. The program then runs
     without a job: `kill()` ends the program, but not the processes that the program started. A warning is logged.
-
-    Raises:
-        OSError: The program cannot be started.
-        ValueError: An argument has a NUL.
     """
     reader, writer = _make_pipe() if stdout == subprocess.PIPE else (None, stdout)
     try:

@@ -91,13 +91,7 @@ class WorkerProcess:
     """
 
     def __init__(self, code: str, seconds: float, idle: float) -> None:
-        """Set the limits; the process is started for the first request.
-
-        Args:
-            code: Python code that the process runs; it calls `serve_requests()`.
-            seconds: Time limit for an answer.
-            idle: Seconds without a request after which the process is ended.
-        """
+        """Set the limits; the process is started for the first request."""
         self._code = code
         self._seconds = seconds
         self._idle = idle
@@ -108,16 +102,7 @@ class WorkerProcess:
         _WORKERS.add(self)
 
     def request(self, parts: Sequence[bytes], seconds: float | None = None) -> list[bytes] | None:
-        """Return the answer to a request, or `None` if the process crashed, or was ended at the time limit.
-
-        Args:
-            parts: Parts of the request, at most 16. The process gets them as separate byte strings.
-            seconds: Time limit for this answer; `None` is the limit that `__init__()` got.
-
-        Raises:
-            StartError: The process cannot be started.
-            TimeoutError: The task that waits for the answer was cancelled.
-        """
+        """Return the answer to a request, or `None` if the process crashed, or was ended at the time limit."""
         with self._lock:
             try:
                 if self._process is not None and not self._is_usable(self._process):
@@ -235,16 +220,7 @@ def _close_pipes(process: Popen) -> None:
 
 
 def serve_requests(answer: Callable[[list[bytes]], Sequence[bytes]], seconds: float, idle: float) -> None:
-    """Answer the requests that a `WorkerProcess` sends to stdin, until stdin ends; runs in the worker process.
-
-    Args:
-        answer: Function that returns the answer to a request.
-        seconds: Time limit of the parent for an answer. If the parent was killed, it cannot end a hanging `answer`. So
-            this process ends itself after twice that time, on systems with alarms.
-        idle: Seconds without a request after which the parent ends this process. If the parent was killed, but a forked
-            child of the parent holds the pipe open, this process ends itself a minute after these `idle`
-            seconds, on systems with alarms.
-    """
+    """Answer the requests that a `WorkerProcess` sends to stdin, until stdin ends; runs in the worker process."""
     if sys.platform != "win32":
         limits = ((resource.RLIMIT_DATA, MAX_MEMORY_BYTES), (resource.RLIMIT_AS, MAX_ADDRESS_BYTES))
         for limit, most in limits:
@@ -306,11 +282,7 @@ def _start_process(code: str) -> Popen:
 
 
 def _argv(code: str) -> list[str]:
-    """Return the command of a process that runs code.
-
-    Raises:
-        StartError: No such process can be started.
-    """
+    """Return the command of a process that runs code."""
     if os.environ.get(_IS_WORKER):
         raise StartError(f"this process is itself a worker process, which starts no other; {_FREEZE_SUPPORT}")
     if not sys.executable:

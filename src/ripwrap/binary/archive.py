@@ -122,11 +122,7 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
 
 
 class _Gunzip(gzip.GzipFile):
-    """Gzip file that refuses to read too many bytes, because `tarfile` would read a name of gigabytes into memory.
-
-    Attributes:
-        left: Number of bytes that may still be read; the caller sets it again for each header.
-    """
+    """Gzip file that refuses to read too many bytes, because `tarfile` would read a name of gigabytes into memory."""
 
     left = MAX_HEADER_BYTES
 

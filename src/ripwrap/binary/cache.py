@@ -80,11 +80,7 @@ def _passed(path: Path) -> list[Path]:
 
 
 def _why_foreign(path: Path) -> str:
-    """Return the reason why other users may replace the content of a directory, or a link to it; empty if they cannot.
-
-    Raises:
-        OSError: The directory cannot be read.
-    """
+    """Return why other users may replace the content of a directory, or a link to it; empty if they cannot."""
     if sys.platform == "win32":
         return ""
     me = (os.geteuid(), 0)

@@ -51,11 +51,7 @@ Trace: TypeAlias = Callable[[str, dict[str, Any]], None]
 
 
 class _TransientError(DownloadFailedError):
-    """Failure after which a retry may succeed.
-
-    Attributes:
-        pause: Seconds to wait before the retry, if the server has named a number; otherwise `None`.
-    """
+    """Failure after which a retry may succeed."""
 
     pause: float | None = None
 
@@ -175,11 +171,7 @@ class Fetcher:
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _body(self, url: str, limit: int) -> Generator[bytes]:
-        """Yield the bytes of the file at an address, in chunks; close the generator to end the request.
-
-        Raises:
-            DownloadFailedError: The file has more than `limit` bytes, the deadline has passed, or the request failed.
-        """
+        """Yield the bytes of the file at an address, in chunks; close the generator to end the request."""
         shown = redact(url)
         size = 0
         self.check(url)

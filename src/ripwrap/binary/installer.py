@@ -180,9 +180,6 @@ def _install_any(
     """Try the targets in order, until an rg could be downloaded and passes `check`; return its path, and True.
 
     A target is a kind of machine, such as `x86_64-unknown-linux-musl`; several may suit this machine.
-
-    Raises:
-        BinaryError: The installation failed for every target, or for a reason that concerns all targets.
     """
     failure: BinaryError | None = None
     for target in candidates:
@@ -273,11 +270,7 @@ def _check_nothing(_rg: Path, _version: str, _archive: str) -> None:
 
 
 def _check_runs(rg: Path, version: str, archive: str) -> None:
-    """Run a new rg from an archive with `--version`, and check that it has the expected version.
-
-    Raises:
-        BinaryError: The rg does not run, or has another version.
-    """
+    """Run a new rg from an archive with `--version`, and check that it has the expected version."""
     give_up = time.monotonic() + BUSY_RETRY_SECONDS
     while True:
         try:

@@ -239,11 +239,7 @@ def install_blocking(
 
 
 def _allowed_mirrors(mirrors: Sequence[str]) -> list[str]:
-    """Return the mirrors that may be used.
-
-    Raises:
-        DownloadFailedError: `RIPWRAP_OFFLINE` forbids all of them.
-    """
+    """Return the mirrors that may be used."""
     allowed = settings.allowed_offline([mirrors] if isinstance(mirrors, str) else list(mirrors))
     if not allowed and settings.offline():
         instructions = _offline_instructions().removeprefix("or ")

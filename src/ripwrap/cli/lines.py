@@ -223,14 +223,7 @@ class LinePrinter(PathPrinter):
                 yield self._prelude(message, number, start, column) + self._text(message, raw, start, end, parts)
 
     def _prelude(self, message: Match | Context, lines: int, offset: int, column: int | None) -> bytes:
-        """Return what precedes a line: its path, number, column and offset, as far as they are wanted.
-
-        Args:
-            message: Match or context.
-            lines: Number of lines of the message before the line.
-            offset: Number of bytes of the message before the line or part.
-            column: Column of the first part, from 1; `None` if there is no part.
-        """
+        """Return what precedes a line: its path, number, column and offset, as far as they are wanted."""
         mark = b":" if isinstance(message, Match) else b"-"
         number = None if message.line_number is None else message.line_number + lines
         path = message.path

@@ -95,11 +95,7 @@ def _place(path: str, here: str) -> str:
 
 @contextmanager
 def _dask(address: str) -> Generator[Executor]:
-    """Connect to the scheduler of a Dask cluster, and yield an executor that runs calls on the cluster.
-
-    Raises:
-        RipwrapError: `distributed` is not installed, or the scheduler does not answer.
-    """
+    """Connect to the scheduler of a Dask cluster, and yield an executor that runs calls on the cluster."""
     try:
         distributed: Any = import_module("distributed")
     except ImportError as error:

@@ -159,11 +159,7 @@ def stdin_is_pipe() -> bool:
 
 
 def _read_stdin() -> bytes:
-    """Return the content of standard input; a closed one is empty, as for rg.
-
-    Raises:
-        ValueError: Standard input has more than `MAX_STDIN_BYTES` bytes.
-    """
+    """Return the content of standard input; a closed one is empty, as for rg."""
     content = bytearray()
     if sys.stdin is None:  # Python found it closed
         return b""

@@ -21,15 +21,7 @@ class _NotPlainError(Exception):
 
 
 class _Flag(NamedTuple):
-    """What one spelling of a flag means.
-
-    Attributes:
-        argument: Argument of the command's function.
-        field: Field of the argument, or name of one of the `**options`; empty if the argument has the value itself.
-        kind: Type of the value.
-        declared: Declaration of the flag.
-        negative: True if the flag switches the option off.
-    """
+    """What one spelling of a flag means."""
 
     argument: str
     field: str

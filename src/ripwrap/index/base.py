@@ -216,13 +216,7 @@ class BaseIndex:
         return lock
 
     def _limited(self, runner: Runner, timeout: float | None = None, *, lock: bool = True) -> Runner:
-        """Return a runner (which runs rg and functions) that has one time limit for everything that it runs.
-
-        Args:
-            runner: Runner without a time limit.
-            timeout: Seconds; `None` is no limit.
-            lock: Hold the lock of this index during each function that the runner runs; see `_lock()`.
-        """
+        """Return a runner (which runs rg and functions) that has one time limit for everything that it runs."""
         return DeadlineRunner(runner, check_timeout(timeout), self._lock if lock else None)
 
     async def _get_status(self, run: Runner) -> IndexStatus:
@@ -403,18 +397,7 @@ class BaseIndex:
         *,
         embed: bool,
     ) -> VectorSearch:
-        """Embed a query. Return a function that searches with the embedding, or the reason why embeddings are left out.
-
-        Args:
-            run: Runner of the calls.
-            hybrid: Embeddings of this index.
-            text: The query.
-            weight: Weight of embeddings in the score; `None` is the default weight.
-            known: Result of an earlier attempt; it is returned, and the query is not embedded again. `None` in the
-                first attempt.
-            patience: Maximum number of seconds to wait for the embedder; `None` is no limit.
-            embed: First embed some texts of the index that have no embedding.
-        """
+        """Embed a query; return a function that searches with it, or the reason why embeddings are left out."""
 
         async def ask() -> VectorSearch:
             if embed:
@@ -433,12 +416,6 @@ class BaseIndex:
 
         A refresh is recent enough if it is younger than `max_age`. While the journal has no change, it is also recent
         enough if it is younger than `TRUST_SECONDS`.
-
-        Args:
-            run: Runner of the calls.
-            max_age: Maximum age of the last refresh by this object, in seconds; `None` accepts only an index that is up
-                to date.
-            retry: Refresh in any case, because the index was deleted or a file has changed since the last refresh.
         """
         last = None if retry else self._last_refresh
         if last is not None and (max_age is not None or last.position is not None):
@@ -503,11 +480,7 @@ class BaseIndex:
     async def _candidates(
         self, run: Runner, required: Required | None, max_age: float | None, *, refresh: bool
     ) -> Candidates:
-        """Return the files that may have the required literals (texts that every match contains).
-
-        Raises:
-            RipwrapError: There is no index, and `refresh` is false.
-        """
+        """Return the files that may have the required literals (texts that every match contains)."""
         if not refresh and not await run.call(self._is_searchable):
             raise self._missing_error()
         for attempt in range(_REFRESH_ATTEMPTS):

@@ -170,12 +170,7 @@ def _read_text(path: Path) -> str:
 
 
 def _read(path: Path, max_bytes: int) -> bytes:
-    """Return the content of a regular file; links are followed, because `.git` may be a link.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: The file is not regular, or larger than `max_bytes`, or its path has a NUL.
-    """
+    """Return the content of a regular file; links are followed, because `.git` may be a link."""
     _check_regular(os.stat(path))  # before opening, because opening a device may have side effects
     descriptor = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
     with open(descriptor, "rb") as file:

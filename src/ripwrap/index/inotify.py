@@ -152,18 +152,7 @@ class InotifyJournal:
 
 
 class _WatchedFolders:
-    """Watched directories of one journal, and the number of changes in them.
-
-    Attributes:
-        root: Path of the root.
-        own: Pattern of the relative paths whose changes are ignored.
-        is_excluded: Function that returns True for a relative path that is not watched; see `InotifyJournal`.
-        identity: Device and inode of the root; `None` if it is not watched yet, or if its watches may be incomplete.
-        changes: Number of changes so far.
-        folders: Relative path of each watched directory, by the number that inotify gave to its watch.
-        new: Relative paths of directories that are to be watched, but are not watched yet.
-        outside: Paths of the files `.git/info/exclude` of all repositories that were found in the root.
-    """
+    """Watched directories of one journal, and the number of changes in them."""
 
     def __init__(
         self, root: str, own: re.Pattern[str] | None, is_excluded: Callable[[str], bool] | None = None
@@ -192,11 +181,7 @@ class _WatchedFolders:
             self.new.add(path)
 
     def subfolders(self, path: str) -> list[str]:
-        """Return the subdirectories of a directory that are to be watched.
-
-        Raises:
-            OSError: The directory cannot be read.
-        """
+        """Return the subdirectories of a directory that are to be watched."""
         found: list[str] = []
         with os.scandir(os.path.join(self.root, path)) as entries:
             for entry in entries:
@@ -229,13 +214,7 @@ class _Inotify:
         self._dead: deque[_WatchedFolders] = deque()
 
     def position(self, watched: _WatchedFolders) -> tuple[int, list[str]] | None:
-        """Return the number of changes so far, and the paths in `watched.outside`; `None` if changes may be missing.
-
-        Raises:
-            OSError: The directory is gone, not local or too large, or the system's limit of watches is reached.
-            AttributeError: The C library has no inotify.
-            TimeoutError: The caller is cancelled.
-        """
+        """Return the number of changes so far, and the paths in `watched.outside`; `None` if changes may be missing."""
         if not sys.platform.startswith("linux"):
             raise OSError(errno.ENOTSUP, "inotify is used on Linux only")
         with self._lock:
@@ -384,11 +363,7 @@ def _checked(result: int) -> int:
 
 
 def _identity(root: str) -> tuple[int, int]:
-    """Return the device and inode of a directory.
-
-    Raises:
-        OSError: The directory is gone.
-    """
+    """Return the device and inode of a directory."""
     state = os.stat(root)
     return state.st_dev, state.st_ino
 
@@ -414,11 +389,7 @@ def _outside_files(root: Path) -> Iterator[str]:
 
 
 def _check_local(root: str) -> None:
-    """Check that a directory is on local file systems, to which no other machine can write.
-
-    Raises:
-        OSError: Another machine can write to the directory.
-    """
+    """Check that a directory is on local file systems, to which no other machine can write."""
     mounts = os.fsdecode(Path("/proc/self/mountinfo").read_bytes())
     if not is_local(root, mounts, lambda: _type_of(root)):
         raise OSError(errno.ENOTSUP, "it is on a network file system", root)

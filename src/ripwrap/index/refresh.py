@@ -63,16 +63,6 @@ class _Counts:
     """Counts of a refresh, and the files that it found to be unreadable.
 
     A file whose content is not in the index, because it is binary or unreadable, is neither new nor changed.
-
-    Attributes:
-        added: Number of files that were not indexed before.
-        changed: Number of indexed files whose content has changed.
-        removed: Number of files that are no longer indexed.
-        read: Number of files read.
-        chunks: Number of chunks written.
-        chunks_removed: Number of chunks deleted.
-        unreadable: Map from the path of each unreadable file to the reason why it cannot be read.
-        released: Ids of the stored contents that files had before the refresh, and no longer have.
     """
 
     added: int = 0

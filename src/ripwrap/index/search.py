@@ -230,11 +230,7 @@ def _names_of_chunks(database: Connection, rows: Collection[int]) -> dict[int, t
 def _check_names(
     names: Mapping[int, Container[str]], symbols: Collection[str], defined: Mapping[int, Container[str]]
 ) -> None:
-    """Compare the rows of the table `definition` with the names that some chunks define.
-
-    Raises:
-        DamageError: A row is missing or wrong.
-    """
+    """Compare the rows of the table `definition` with the names that some chunks define."""
     right = {(row, name) for row, some in names.items() for name in symbols if name in some}
     if right != {(row, name) for row, some in defined.items() for name in symbols if name in some}:
         raise DamageError("the names that files define are incomplete")
@@ -251,15 +247,7 @@ def _keep_in_view(database: Connection, view: int, rows: Collection[int]) -> dic
 
 @dataclass(slots=True)
 class _StoredChunk:
-    """Chunk of the index. The index does not store the text of a chunk; the text is read from the file when needed.
-
-    Attributes:
-        file: File that contains the chunk.
-        span: Position of the chunk in the file.
-        symbol: Name of the definition that contains all lines of the chunk; `None` if unknown.
-        defined: Names that the chunk defines.
-        key: Digest of the text.
-    """
+    """Chunk of the index. The index does not store the text of a chunk; the text is read from the file when needed."""
 
     file: IndexedFile
     span: ChunkSpan
@@ -293,17 +281,7 @@ def _read_candidates(
     words: Mapping[int, float],
     similar: Mapping[int, float],
 ) -> dict[ChunkCandidate, _StoredChunk]:
-    """Return the candidates (chunks to rank), each with its `_StoredChunk`, and add the files of the chunks to `files`.
-
-    Args:
-        database: The index, in a transaction.
-        view: View to search.
-        number: Id of the view in the tables.
-        names: Names that each chunk defines, by the id of the chunk.
-        files: Map to which the files are added, by the id of their content.
-        words: BM25 of each chunk that was found by words, by the id of the chunk.
-        similar: Cosine of each chunk that was found by embeddings, by the id of the chunk.
-    """
+    """Return the candidates (chunks to rank) with their `_StoredChunk`, and add the files of the chunks to `files`."""
     rows = list({**words, **similar})
     found: dict[ChunkCandidate, _StoredChunk] = {}
     for row, line, last, symbol, start, at, size, key, blob, path, digest, *stamp in select_in(

@@ -220,10 +220,6 @@ class Trigrams:
         """Hold a read transaction, and yield a searcher with the documents of the contents that are marked as indexed.
 
         If the database names no directory of trigrams, yield `None`. A content is marked after its document is added.
-
-        Raises:
-            RebuildError: The directory is missing or damaged, or documents are missing.
-            RipwrapError: The directory cannot be read.
         """
 
         def open_searcher(state: EngineState | None) -> "tantivy.Searcher | None":

@@ -15,16 +15,7 @@ PATH = types.PromptArgument(name="path", description="Directory or file to searc
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """Prompt that the server offers.
-
-    Attributes:
-        title: Title, as clients show it.
-        description: Purpose of the prompt.
-        text: Text of the prompt, with the names of arguments in braces. `{where}` stands for the argument `path=…` of a
-            tool, or for nothing.
-        arguments: Arguments of the prompt.
-        calls: Tools that the text names; a server without one of them does not have the prompt.
-    """
+    """Prompt that the server offers."""
 
     title: str
     description: str

@@ -124,12 +124,6 @@ async def _paths(workspace: "Workspace", begun: str, *, absolute: bool) -> list[
 
     If absolute paths are returned, and the path of a root begins with the text, return only such roots. Otherwise,
     list one directory: the part of the text before its last slash. At most `MAX_ENTRIES` of its entries are listed.
-
-    Args:
-        workspace: Workspace that lists the directory.
-        begun: Beginning of a path, as the user has typed it.
-        absolute: True to return absolute paths without the slash at the beginning, for the template. False to return
-            paths as the tools show them: absolute only if there are several roots.
     """
     slash = "/" if absolute and os.sep == "/" else ""
     if absolute or len(workspace.roots) > 1:

@@ -166,11 +166,7 @@ async def _list(context: ServerContext, __: types.PaginatedRequestParams | None)
 
 
 def _offer(options: WorkspaceOptions, structured: bool, tools: Literal["core"] | Sequence[str] | None) -> Offer:
-    """Return what a server offers.
-
-    Raises:
-        ValueError: There is no such tool.
-    """
+    """Return what a server offers."""
     has_index = options.get("index", False) is not False
     has = {"index": has_index, "anchors": options.get("anchors", False), "write": options.get("write", False)}
     made = tool_names(definitions(), **has)
@@ -202,11 +198,7 @@ def _definitions(offer: Offer) -> list[types.Tool]:
 
 
 def _chosen(tools: Literal["core"] | Sequence[str], made: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the chosen tools, in the order of all tools.
-
-    Raises:
-        ValueError: There is no such tool.
-    """
+    """Return the names of the chosen tools, in the order of all tools."""
     every = definitions()
     asked = CORE if tools == "core" else _named(tools) if isinstance(tools, str) else tools
     chosen = {find_tool(name, every.values()).name for name in asked}

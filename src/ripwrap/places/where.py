@@ -69,11 +69,7 @@ class _Combined:
     """Base class of the places of this module."""
 
     async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
-        """Return the runs that search this place, as a part of another place; see `Place`.
-
-        Raises:
-            ValueError: The place is a host, on which no other rg would run.
-        """
+        """Return the runs that search this place, as a part of another place; see `Place`."""
         layers = _layers(cast("Place", self))
         folder, on = _start(layers.base, query.cwd)
         if on is not None:
@@ -353,11 +349,7 @@ def _start(base: Place, cwd: StrPath) -> tuple[StrPath, RgHost | None]:
 
 
 def _settle(layers: Layers, query: Query) -> Query:
-    """Return the query that searches a place.
-
-    Raises:
-        ValueError: Two parts of the place, or an option and the place, do not go together.
-    """
+    """Return the query that searches a place."""
     if query.mode == "files":
         layers = replace(layers, detected=False)  # names do not depend on encodings
     base, kinds = layers.base, layers.kinds()

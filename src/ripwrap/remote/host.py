@@ -236,14 +236,7 @@ class Host(ABC):
     def _run(
         self, argv: tuple[str, ...], seconds: float, timeout: float | None, stdin: IO[bytes] | None = None
     ) -> list[str]:
-        """Run a script that prints texts, each ended by a NUL, and return the texts.
-
-        Args:
-            argv: Local command line.
-            seconds: Time limit.
-            timeout: Time limit that the caller passed, for the text of the error.
-            stdin: Input; empty by default.
-        """
+        """Run a script that prints texts, each ended by a NUL, and return the texts."""
         try:
             code, stdout, stderr = run_program(argv, seconds, stdin=subprocess.DEVNULL if stdin is None else stdin)
         except OutputTooLargeError as error:

@@ -116,14 +116,7 @@ class _Executors:
 
 @dataclass(slots=True)
 class _ScheduledRun(Generic[T]):
-    """Run of all tasks of one call of an operation.
-
-    Attributes:
-        tasks: Tasks; each is made when it is needed.
-        plan: Settings with which the tasks are run.
-        order: Order of the results.
-        output: Results for the consumer.
-    """
+    """Run of all tasks of one call of an operation."""
 
     tasks: Iterator[RootTask[T]]
     plan: Schedule
@@ -171,13 +164,6 @@ class _ScheduledRun(Generic[T]):
         """Run a task, and send its results and its end.
 
         With `order="root"`, the results wait until all results of the task before this one were sent.
-
-        Args:
-            number: Number of the task.
-            task: Task.
-            slots: Semaphore that limits the number of running tasks; this task has acquired it.
-            before: Event that is set when all results of the task before this one were sent.
-            after: Event that is set when all results of this task were sent.
         """
         run = self._run_here if self.executors is None else self._run_there
         if self.order == "arrival":
@@ -234,11 +220,7 @@ class _ScheduledRun(Generic[T]):
             task = replace(task, offset=page.next_offset)
 
     async def _ask(self, task: RootTask[T]) -> ResultPage[T]:
-        """Send a task to the executor, and wait for its page.
-
-        Raises:
-            _LostError: The worker has ended, or the task or its page cannot be sent.
-        """
+        """Send a task to the executor, and wait for its page."""
         executors = self.executors
         if executors is None:
             raise RuntimeError("there is no executor")

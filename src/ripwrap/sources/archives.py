@@ -320,15 +320,7 @@ class _Reader:
         counted: bool = False,
         checksum: int | None = None,
     ) -> Iterator[Item]:
-        """Yield a member; for a member that is an archive or document, yield its members or parts.
-
-        Args:
-            name: Name of the member.
-            open_member: Function that opens the member.
-            depth: Depth of the archive of the member.
-            counted: True if the caller counts the bytes of the member.
-            checksum: CRC-32 of the member; `None` does not check it.
-        """
+        """Yield a member; for a member that is an archive or document, yield its members or parts."""
         self._count_member()
         if not self._is_short(name):
             return
@@ -448,12 +440,7 @@ def _broken(error: Exception) -> str:
 
 
 def _open(archive: zipfile.ZipFile, file: Input, info: zipfile.ZipInfo, checksum: int) -> IO[bytes]:
-    """Open a member of a zip.
-
-    Raises:
-        NotImplementedError: The member has a compression that needs a package.
-        BadZipFile: Another member has the same bytes.
-    """
+    """Open a member of a zip."""
     if getattr(info, "_end_offset", None) == info.header_offset:  # newer zipfiles only warn
         raise zipfile.BadZipFile(f"overlapped entries: {info.orig_filename!r}")
     if info.compress_type == DEFLATE64:
@@ -522,9 +509,6 @@ def _decompress(name: str, file: Input) -> IO[bytes]:
     """Return a file object that decompresses `file`, or `file` itself if it is not compressed.
 
     The first bytes of the file select the compression, or else the extension of `name`.
-
-    Raises:
-        NotImplementedError: Python cannot read the compression.
     """
     lower = name.lower()
     by_name = (kind for kind, ends in _COMPRESSED.items() if lower.endswith(ends))
@@ -557,11 +541,7 @@ def _zstd_pieces(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _zstd() -> Any:
-    """Return the module `compression.zstd` of Python 3.14, or the package `backports.zstd`.
-
-    Raises:
-        RipwrapError: Neither of them is available.
-    """
+    """Return the module `compression.zstd` of Python 3.14, or the package `backports.zstd`."""
     for module in ("compression.zstd", "backports.zstd"):
         try:
             return importlib.import_module(module)

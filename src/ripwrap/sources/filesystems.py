@@ -251,10 +251,6 @@ class FileSystemSource(Source):
         """Yield the objects of all URLs, without those that options such as `glob` exclude.
 
         Objects in a format that `inside` names, such as archives, are yielded even if the options exclude them.
-
-        Raises:
-            FileNotFoundError: No object matches any of the URLs.
-            SearchError: A store cannot list its objects.
         """
         found = False
         for url in self._urls:
@@ -283,14 +279,7 @@ class FileSystemSource(Source):
             raise FileNotFoundError(errno.ENOENT, text, ", ".join(map(shown, self._urls[:10])))
 
     def _wait(self, task: "_Task[T]") -> T:
-        """Return the result of a task.
-
-        Raises:
-            _EndedError: The search has ended.
-            _SearchTimeoutError: The search has reached its time limit.
-            _LeftOutError: The server stalls.
-            Exception: The error of the task.
-        """
+        """Return the result of a task."""
         while not task.ended.wait(_POLL_SECONDS):
             now = time.monotonic()
             if self._ended.is_set():
@@ -304,13 +293,7 @@ class FileSystemSource(Source):
         return task.result()
 
     def _read(self, found: "_Object", task: "_Task[bytes]") -> bytes:
-        """Fetch an object, and return its bytes. This method runs in the thread of `task`.
-
-        Raises:
-            _LeftOutError: The object is larger than `MAX_OBJECT_BYTES`.
-            _OverError: `max_bytes` is used up.
-            Exception: The error of the file system.
-        """
+        """Fetch an object, and return its bytes. This method runs in the thread of `task`."""
         content = io.BytesIO()  # its value is no copy
         reserved = found.size or 0 if self._max_bytes is not None else 0
         if found.size is not None and found.size > MAX_OBJECT_BYTES:
@@ -368,9 +351,6 @@ class FileSystemSource(Source):
         """Count up to `wanted` more bytes toward `max_bytes`, and return how many bytes may be fetched.
 
         This is for an object whose size is unknown, or larger than the store has reported.
-
-        Raises:
-            _OverError: `max_bytes` is used up.
         """
         with self._lock:
             taken = min(wanted, (self._max_bytes or 0) - self._reserved)
@@ -390,14 +370,7 @@ class _EndedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """Object of a store.
-
-    Attributes:
-        filesystem: File system of fsspec that has the object.
-        path: Path of the object on the file system.
-        name: URL of the object.
-        size: Size of the object in bytes; `None` if it is not known.
-    """
+    """Object of a store."""
 
     filesystem: Any
     path: str
@@ -406,13 +379,7 @@ class _Object:
 
 
 class _Task(Generic[T]):
-    """Call of a function in a daemon thread.
-
-    Attributes:
-        ended: Event that is set when the call has ended.
-        progressed: Time of the last progress, or of the start, as `time.monotonic()` gives it.
-        done_bytes: Number of bytes that were fetched.
-    """
+    """Call of a function in a daemon thread."""
 
     def __init__(self, call: "Callable[[_Task[T]], T]") -> None:
         self.ended = threading.Event()
@@ -444,11 +411,7 @@ class _Task(Generic[T]):
 
 
 def _fsspec() -> Any:
-    """Import fsspec.
-
-    Raises:
-        MissingPackageError: fsspec is not installed.
-    """
+    """Import fsspec."""
     try:
         return importlib.import_module("fsspec")
     except ModuleNotFoundError:
@@ -457,12 +420,7 @@ def _fsspec() -> Any:
 
 
 def _check_protocols(url: str) -> None:
-    """Check the protocols in a URL, which may be chained.
-
-    Raises:
-        ValueError: A protocol is unknown.
-        RipwrapError: The package for a protocol is not installed.
-    """
+    """Check the protocols in a URL, which may be chained."""
     fsspec = _fsspec()
     for part in url.split("::"):
         protocol, scheme, _ = part.partition("://")

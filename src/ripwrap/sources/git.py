@@ -127,13 +127,7 @@ class GitSource(Source):
         self._git.close()
 
     def _open(self, kind: str) -> str:
-        """Check the repository, and return the id of the object of this kind (commit or tree) that the revision names.
-
-        Raises:
-            ValueError: The revision does not exist, or the directory is in no repository.
-            AccessDeniedError: The repository leads out of the allowed directories.
-            SearchError: git could not be started, or failed for another reason.
-        """
+        """Check the repository, and return the id of the object of this kind (commit, tree) that the revision names."""
         self._git.deadline = self.deadline
         self._git.open()
         try:
@@ -170,11 +164,7 @@ class GitSource(Source):
             raise FileNotFoundError(errno.ENOENT, text, self._cwd)
 
     def _tree(self, tree: str, paths: Sequence[str]) -> Iterator[tuple[str, str, bytes]]:
-        """Yield the mode, the id and the path of each file in a tree, and in the trees below.
-
-        Raises:
-            SearchError: There are more than `MAX_ENTRIES` files.
-        """
+        """Yield the mode, the id and the path of each file in a tree, and in the trees below."""
         budget = Budget("file", "paths")
         selected = () if os.curdir in paths else paths
         with self._git.lines("ls-tree", "-r", "-z", "--", tree, *selected) as output:
@@ -223,14 +213,6 @@ class GitSource(Source):
         """Yield what `take` returns for each object; `None` if it is missing, an error if git cannot read it.
 
         git ends at an object that needs too much memory, for example, and is started again for the next object.
-
-        Args:
-            option: Option of `git cat-file`.
-            oids: Ids of the objects.
-            take: Function that takes the output of git after the head of an object, and the size of the object.
-
-        Raises:
-            SearchError: git ended at more than `_MAX_RESTARTS` objects.
         """
         at = 0
         while at < len(oids):
@@ -356,16 +338,7 @@ class RevisionSource(GitSource, NamedSource):
             yield os.fsdecode(key.replace(b"\0", b"/")), oid_bytes.decode()
 
     def _check_paths(self, tree: str, unseen: Collection[str], *, is_empty: bool) -> None:
-        """Raise an error, or record errors, for the paths that do not exist.
-
-        Args:
-            tree: Id of the commit or tree.
-            unseen: Paths without a file in the revision.
-            is_empty: True if no file was found.
-
-        Raises:
-            FileNotFoundError: All paths are missing, or one that must exist, or the directory.
-        """
+        """Raise an error, or record errors, for the paths that do not exist."""
         written = [name for name, text in self._texts.items() if text is not None]
         missing = [
             root

@@ -136,11 +136,7 @@ class HistorySource(GitSource, NamedSource):
         }
 
     def _walk(self, tip: str, *since: str) -> Iterator[tuple[bytes, Sequence[bytes]]]:
-        """Yield the commits with their parents, the newest first, and no commit before one of its children.
-
-        Raises:
-            SearchError: A commit has more than 1,500 parents.
-        """
+        """Yield the commits with their parents, the newest first, and no commit before one of its children."""
         with self._git.lines("rev-list", "--date-order", "--parents", *since, tip, "--") as output:
             while line := output.stdout.readline(MAX_RECORD_BYTES):
                 if not line.endswith(b"\n"):
@@ -151,14 +147,7 @@ class HistorySource(GitSource, NamedSource):
     def _follow(
         self, diffs: Diffs, commits: Iterable[bytes], known: Lifetimes, paths: dict[str, dict[str, None]]
     ) -> bool:
-        """Take the changes of all commits, and return True if there are any.
-
-        Args:
-            diffs: Changes from each parent of each commit.
-            commits: Lines with the ids of a commit and its parents, the newest commit first.
-            known: First and last commits of the versions, which are added.
-            paths: Paths of the versions, by their ids, which are added.
-        """
+        """Take the changes of all commits, and return True if there are any."""
         found = False
         for line in commits:
             commit, *parents = line.decode().split()

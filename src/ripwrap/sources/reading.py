@@ -173,12 +173,7 @@ def extract(wanted: Format, content: bytes) -> list[bytes]:
 
 
 def _parts(wanted: Format, content: bytes) -> Iterator[tuple[Location, str | Exception]]:
-    """Yield the parts of a document, as the adapter of its format yields them.
-
-    Raises:
-        TypeError: The adapter yields a value that is neither (location, text) nor (location, error).
-        Exception: Any error that the adapter raises.
-    """
+    """Yield the parts of a document, as the adapter of its format yields them."""
     for part in wanted.load()(content):
         match part:
             case (Location(), str() | Exception()):

@@ -296,11 +296,7 @@ def _link(source: str, target: str) -> None:
 
 
 def _settings(listed: bytes) -> bytes:
-    """Return a configuration with the settings that git needs to read the objects and refs.
-
-    Args:
-        listed: All settings of the repository, as `git config --list -z` prints them.
-    """
+    """Return a configuration with the settings that git needs to read the objects and refs."""
     kept: list[str] = []
     for one in listed.split(b"\0"):
         key, _, value = one.partition(b"\n")

@@ -146,12 +146,7 @@ class Unpacked(_ChunkReader):
         return lzma.LZMADecompressor(memlimit=DICTIONARY_BYTES)
 
     def _next(self, size: int) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            EOFError: The file is cut.
-            lzma.LZMAError: The file is broken, or would need too much memory.
-        """
+        """Return the next bytes."""
         while not self._ended:
             if self._decoder.eof:
                 found = self._next_stream(size)

@@ -343,11 +343,7 @@ def _text_length(value: object) -> int:
 
 
 def _known(given: Mapping[str, Any], names: Mapping[str, str], foreign: Collection[str]) -> dict[str, Any]:
-    """Drop arguments that are null or without effect, and write names such as `filePattern` in snake case.
-
-    Raises:
-        ValueError: An argument is unknown, or is given twice with different values.
-    """
+    """Drop arguments that are null or without effect, and write names such as `filePattern` in snake case."""
     known: dict[str, Any] = {}
     for name, value in given.items():
         plain = name if name in names else snake_case(name)

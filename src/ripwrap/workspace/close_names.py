@@ -114,16 +114,7 @@ def _similar(name: str, names: Sequence[str]) -> Sequence[tuple[str, float]]:
 def _closest(
     cwd: str, paths: Sequence[str], name: str, compare: Compare, together: int, seconds: float
 ) -> Sequence[str]:
-    """Return the paths with the closest names, the closest first; blocking.
-
-    Args:
-        cwd: Directory that the paths are relative to.
-        paths: Paths to choose from.
-        name: Name or path that does not exist.
-        compare: Function that compares names.
-        together: Number of paths that are compared together; between two times, the time limit is checked.
-        seconds: Time limit; paths that were not compared in time are left out.
-    """
+    """Return the paths with the closest names, the closest first; blocking."""
     left = countdown(seconds)
     wanted = _stem(name.rstrip("/"))
     by_stem: dict[str, list[str]] = {}

@@ -51,14 +51,7 @@ _CASES = (str, str.lower, str.upper)
 
 @dataclass(frozen=True, slots=True)
 class _Glob:
-    """Glob of `deny`, parsed.
-
-    Attributes:
-        given: Glob as the user wrote it.
-        spellings: Globs for rg: the glob or, if it is not ASCII, its original, lower-case and upper-case form, each in
-            NFC and NFD. For a glob such as `build/**`, also the glob of the directory itself.
-        rules: Parsed rules: the `spellings` and, if the glob is not ASCII, its case-folded form.
-    """
+    """Glob of `deny`, parsed."""
 
     given: str
     spellings: tuple[str, ...]
@@ -170,11 +163,7 @@ class DeniedPaths:
 
 
 def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
-    """Parse a glob of `deny`.
-
-    Raises:
-        ValueError, TypeError: See `DenyRules`.
-    """
+    """Parse a glob of `deny`."""
     if not isinstance(given, str):
         raise TypeError(f"a glob in deny must be a str, got {type(given).__name__}")
     if "\0" in given:

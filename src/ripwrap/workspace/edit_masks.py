@@ -128,12 +128,6 @@ def _keeps_masks(old: Sequence[Span], new: Sequence[Span], start: int, changes: 
 
     A change beside a mask touches it, too: it could make a secret so long that a tool that cuts long lines does not
     recognise it.
-
-    Args:
-        old: Masks of a block of old lines, in order, as offsets in the block.
-        new: Masks of the new lines.
-        start: Offset of the block.
-        changes: Changes of the block, in order.
     """
     shift = at = 0
     for first, last in old:

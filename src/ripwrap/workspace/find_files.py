@@ -55,15 +55,7 @@ UNSEEN = {"hidden": ("hidden", "include_hidden=True"), "no_ignore": ("ignored", 
 
 @dataclass(frozen=True, slots=True)
 class _FoundPaths:
-    """Paths that `find_files` found.
-
-    Attributes:
-        paths: The first paths, relative to the directory that rg runs in; the path of a directory ends in a separator.
-        total: Number of all paths.
-        errors: Paths that could not be read.
-        exact: True if the search ran to its end.
-        engine: Program that found the paths.
-    """
+    """Paths that `find_files` found."""
 
     paths: Sequence[str]
     total: int

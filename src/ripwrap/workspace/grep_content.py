@@ -406,12 +406,6 @@ async def _hidden_matches(run: Runner, call: ContentCall, seen: Collection[str])
 
     rg reads only hidden files here, so the search takes about as long as a listing of all files. The time limit is
     `HIDDEN_SECONDS`.
-
-    Args:
-        run: Runner of the search.
-        call: The search, which has ended.
-        seen: Paths of all files in which the search found a match; they are not counted again. Hidden files are among
-            them if an ignore file includes them with `!`.
     """
     scope, unwanted = call.scope, frozenset(seen)
     # With `overrides`, the globs of the caller would include ignored files again.

@@ -292,11 +292,6 @@ def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
     """Return the heading above the lines of a definition: its line numbers and, if necessary, its name and first line.
 
     The heading has the name only if the first line does not contain the qualified name.
-
-    Args:
-        section: The definition; `None` for a match outside of definitions.
-        line: Number of the line that matches.
-        with_text: True to add the first line of the definition, because the answer does not show it below the heading.
     """
     if section is None:
         return "  outside of definitions:"

@@ -51,9 +51,6 @@ class _NotesKeys(Source):
     """Source that yields the items of another source, and finds the lines of private keys in these items.
 
     Answers mask these lines.
-
-    Attributes:
-        keys: Map from the name of an item to the lines of private keys in the item.
     """
 
     def __init__(self, source: Source, keys: dict[str, KeyLines]) -> None:

@@ -51,12 +51,7 @@ if TYPE_CHECKING:
 
 
 class _RootIndex(BaseIndex):
-    """Index of one root, with only the files that the tools may show.
-
-    Attributes:
-        is_guarded: True if the root is a directory such as the home directory. Then only files in its upper levels are
-            indexed.
-    """
+    """Index of one root, with only the files that the tools may show."""
 
     def __init__(
         self,

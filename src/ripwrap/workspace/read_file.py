@@ -260,14 +260,7 @@ class _Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _LinesRead:
-    """Lines that were read from a file.
-
-    Attributes:
-        lines: First lines of the ranges, about as many as fit into an answer; long lines are cut.
-        total: Number of all lines; `None` if counting them took too long.
-        encoding: Encoding of the file.
-        ranges: Ranges of the lines, with the last lines that `tail` asks for.
-    """
+    """Lines that were read from a file."""
 
     lines: list[_Line]
     total: int | None

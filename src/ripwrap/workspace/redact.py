@@ -285,19 +285,10 @@ def _windows(line: str, check: Callable[[], object]) -> Iterator[Span]:
 
 
 class _Finder:
-    """Rule that finds secrets in a line; its pattern is compiled when a line may match.
-
-    Attributes:
-        name: Name in the masks: the name of the rule up to `/`.
-        linear: True if the pattern takes linear time.
-    """
+    """Rule that finds secrets in a line; its pattern is compiled when a line may match."""
 
     def __init__(self, rule: Rule) -> None:
-        """Set the rule.
-
-        Raises:
-            ValueError: The pattern cannot be translated for Python, or it may take too long.
-        """
+        """Set the rule."""
         from ripwrap._scan.allow_comment import ALLOW_COMMENT  # late: it makes Pydantic's first validator
 
         # A line with the comment `gitleaks:allow` has a known secret, which is masked as well.

@@ -56,13 +56,7 @@ class ResolveResult(ToolResult, frozen=True):
 
 
 class _AnchorLines(NamedTuple):
-    """Lines of a file that have the hash of an anchor.
-
-    Attributes:
-        lines: Numbers and texts of the nearest lines with the hash, the nearest first.
-        matching: Number of all lines with the hash; always 1 if the line of the anchor is unchanged.
-        total: Number of lines that were read.
-    """
+    """Lines of a file that have the hash of an anchor."""
 
     lines: list[tuple[int, str]]
     matching: int

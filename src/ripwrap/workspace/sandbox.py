@@ -288,11 +288,7 @@ class Sandbox:
 
 
 def _path_of_uri(uri: str) -> str:
-    """Return the path of an address of a resource, as the MCP server has them; a query is left out.
-
-    Raises:
-        AccessDeniedError: The address is not an absolute path of this machine.
-    """
+    """Return the path of an address of a resource, as the MCP server has them; a query is left out."""
     try:
         return file_path(uri)[0]
     except ValueError as error:
@@ -392,11 +388,6 @@ def _below_any_spelling(path: str, root: str, folded: tuple[str, ...]) -> str | 
     """Return the part of a visited path below a root, ignoring the case and Unicode form of the root; no I/O.
 
     Return an empty string for the root itself, and None for a path outside.
-
-    Args:
-        path: Path from `_visited()`: it is absolute, and has neither `..` nor empty parts.
-        root: Real path of the root.
-        folded: Folded parts of the root.
     """
     # A text is compared, and only the first parts are split, because `_visited()` yields every directory of the path.
     start = os.path.join(root, "")

@@ -35,19 +35,7 @@ _MAX_HEADER_PIECES = 60
 
 @dataclass(slots=True)
 class _Frame:
-    """A block, parentheses or square brackets that have not ended yet, or the whole file.
-
-    Attributes:
-        opener: Character that opened the frame: `{`, `(` or `[`; empty for the file.
-        header: Text after the last statement in the frame.
-        definition: Definition whose body is this block; None if there is none.
-        inside: True if the contents are in a function, and not in a type or namespace inside of this function.
-        indent: Indentation of the line with its header, if indentation ends blocks; -1 otherwise.
-        flat: True if the contents may have the same indentation as the opening line, as in a namespace.
-        soft: True if a line ended after the text in `header`. The statement then ends there, unless the next line
-            continues the statement.
-        closed: Definition whose block has ended in the frame; None again after the next statement.
-    """
+    """A block, parentheses or square brackets that have not ended yet, or the whole file."""
 
     opener: str
     header: Pieces

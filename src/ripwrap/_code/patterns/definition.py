@@ -6,20 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class PatternDefinition:
-    """Definition in a file. Lines are given by their indexes, from 0. `end` is set when the end is found.
-
-    Attributes:
-        name: Name, without the names of the definitions around it.
-        line: Line with the name.
-        start: First line of the definition, or of the decorators, attributes or comments above the definition.
-        end: Last line; -1 until it is known.
-        indent: Column of the first character of the definition, from 0. Always 0 if `end` does not depend on `indent`.
-        signature_end: Last line of the signature; 0 if `end` does not depend on the signature.
-        flat: True if the body may have the same indentation as the definition. Then only a closing line ends the body.
-        outdent: Last line that is certainly in the definition: the next line is not indented deeper than the
-            definition, and does not close it. -1 if there is no such line. The definition ends at `outdent` if no
-            closing line follows.
-    """
+    """Definition in a file. Lines are given by their indexes, from 0. `end` is set when the end is found."""
 
     name: str
     line: int
@@ -33,15 +20,7 @@ class PatternDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
-    """Lines of a file, with and without comments and strings.
-
-    Attributes:
-        lines: Lines, each cut to `MAX_LINE_CHARS` characters.
-        code: The same lines without comments. Each string is replaced by a quotation mark, and each preprocessor
-            directive by `#`.
-        continued: Indexes of the lines that begin inside a string.
-        clipped: Indexes of the lines that were cut.
-    """
+    """Lines of a file, with and without comments and strings."""
 
     lines: Sequence[str]
     code: Sequence[str]

@@ -25,18 +25,7 @@ DefinitionPatterns = tuple[tuple[Kind, re.Pattern[str]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Braced:
-    """A language with blocks in braces.
-
-    Attributes:
-        opener: Pattern for the beginning of comments and literals; see `scan_lines()`.
-        definitions: Patterns for the text before a brace (the header); the last group that matches is the name.
-        short: Patterns for definitions that are a statement without braces.
-        newlines: True if the end of a line may end a statement.
-        nested: True if a function may contain functions with a name.
-        receiver: Pattern for the beginning of a method; its group is the type that has the method (Go). None if methods
-            do not name their type.
-        initialisers: True if braces may stand between a signature and its body, as in C++.
-    """
+    """A language with blocks in braces."""
 
     opener: re.Pattern[str]
     definitions: DefinitionPatterns
@@ -49,20 +38,7 @@ class Braced:
 
 @dataclass(frozen=True, slots=True)
 class Indented:
-    """A language whose blocks end where the indentation decreases, or at a closing line.
-
-    Attributes:
-        opener: Pattern for the beginning of comments and literals; see `scan_lines()`.
-        definition_start: Pattern for the first line of a definition; the last group is the name.
-        decorator: Pattern for a line that belongs to the definition below it.
-        brackets: Brackets in which a statement continues on the next line.
-        closer: Pattern for a line that ends a block, such as `end`. The line must be indented like the definition.
-        joins: Pattern for a line that continues a block, such as `else`. The line must be indented like the definition.
-        opens: Pattern for a signature whose block ends only at a `closer` line, however the other lines in the block
-            are indented.
-        prose: True if `definition_start` may match prose. Then a line counts as a definition only if it has a block or
-            looks like code.
-    """
+    """A language whose blocks end where the indentation decreases, or at a closing line."""
 
     opener: re.Pattern[str]
     definition_start: re.Pattern[str]
@@ -107,10 +83,6 @@ def language_patterns(path: str, lines: Sequence[str]) -> Language | None:
 
     Return generic patterns if the language is unknown, and None for formats without definitions, such as JSON and plain
     text.
-
-    Args:
-        path: Path of the file; only its name is used.
-        lines: Lines of the file; the first line may name the interpreter.
     """
     name = language_name(path, lines[0] if lines else "")
     if name is None:

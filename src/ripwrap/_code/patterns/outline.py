@@ -34,12 +34,7 @@ class PatternOutline:
     """
 
     def __init__(self, path: str, lines: Sequence[str]) -> None:
-        """Find the definitions.
-
-        Args:
-            path: Path of the file; only its name is used, to tell the language.
-            lines: Lines of the file, with or without their ends. The first 2,000 characters of each line are read.
-        """
+        """Find the definitions."""
         language = language_patterns(path, lines)
         self._lines = lines
         self._qualify = not (isinstance(language, Document) and language.format in _UNQUALIFIED_FORMATS)

@@ -32,14 +32,7 @@ _CLOSERS: dict[str, Callable[[str], str]] = {
 
 
 class LiteralSpan(NamedTuple):
-    """Part of a line that is a comment or literal, or the part of one on this line.
-
-    Attributes:
-        start: Offset of its first character.
-        end: Offset after its last character.
-        kind: Kind of the comment or literal; see `scan_lines()`.
-        opener: Text at its beginning; empty on further lines.
-    """
+    """Part of a line that is a comment or literal, or the part of one on this line."""
 
     start: int
     end: int
@@ -50,25 +43,7 @@ class LiteralSpan(NamedTuple):
 def scan_lines(
     lines: Sequence[str], opener: re.Pattern[str] | None, spans: dict[int, list[LiteralSpan]] | None = None
 ) -> ScannedFile:
-    """Separate the code in lines from comments and strings.
-
-    Args:
-        lines: Lines of a file, with or without their ends.
-        opener: Pattern for the beginning of a comment or literal; None if the language has none. The name of the group
-            that matches is the kind of the comment or literal:
-
-        - `cut`: a comment to the end of the line
-        - `block`: a comment that may go over several lines
-        - `directive`: a preprocessor directive
-        - `whole`: a literal that the pattern matches to its end
-        - `short`: a string on one line; a backslash at the end of the line continues the string on the next line
-        - `long`: a string that may go over several lines
-        - `bare`: a string that may go over several lines and has no escapes
-        - `heredoc`: a here document
-        - `regex`: a regular expression of JavaScript
-
-        spans: Map to which the comments and literals are added, by the index of their line; None to add nothing.
-    """
+    """Separate the code in lines from comments and strings."""
     kept = [line[:MAX_LINE_CHARS].rstrip("\r\n") for line in lines]
     clipped = frozenset(index for index, line in enumerate(lines) if len(line) > MAX_LINE_CHARS)
     if opener is None:

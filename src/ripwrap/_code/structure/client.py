@@ -23,11 +23,7 @@ _FILES_FOR_ANOTHER = 16
 
 
 class UnsearchedError(Exception):
-    """Error for a text that could not be searched.
-
-    Attributes:
-        kind: `timeout` or `crash`.
-    """
+    """Error for a text that could not be searched."""
 
     def __init__(self, kind: Literal["timeout", "crash"], message: str) -> None:
         super().__init__(message)
@@ -35,13 +31,7 @@ class UnsearchedError(Exception):
 
 
 class Replacement(NamedTuple):
-    """Replacement for a match.
-
-    Attributes:
-        start: Start of the replaced text, in bytes.
-        end: End of the replaced text.
-        text: New text.
-    """
+    """Replacement for a match."""
 
     start: int
     end: int
@@ -49,16 +39,7 @@ class Replacement(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """Match in a text; offsets are in bytes.
-
-    Attributes:
-        start: Start of the match.
-        end: End of the match.
-        spans: Start and end of the text that each metavariable has captured, by name; (0, 0) if it has captured no
-            text.
-        edit: Replacement, or the reason why the match is not replaced; `None` if the search has no fix, or if the match
-            is inside another match that is replaced.
-    """
+    """Match in a text; offsets are in bytes."""
 
     start: int
     end: int
@@ -67,14 +48,7 @@ class Hit(NamedTuple):
 
 
 class StructureMatches(Model, frozen=True):
-    """Matches in a text.
-
-    Attributes:
-        hits: Matches in the order of their starts. Of matches with the same start, the outer match comes first.
-        error_line: Number of the first line that does not parse, from 1; `None` if all lines parse.
-        broken_line: Number of a line of the text with the edits that does not parse, from 1, if fewer lines parse than
-            before; otherwise `None`.
-    """
+    """Matches in a text."""
 
     hits: list[Hit]
     error_line: int | None
@@ -88,11 +62,7 @@ class _Checked(Model, frozen=True):
 
 
 class CodeWorkers:
-    """Worker processes that search texts for one pattern.
-
-    Attributes:
-        pool: Pool of the processes.
-    """
+    """Worker processes that search texts for one pattern."""
 
     def __init__(self, pattern: str, language: Language, fix: str | None, seconds: float) -> None:
         """Set the pattern, the template of the replacements and the limit for each text; no process is started yet."""
@@ -108,14 +78,7 @@ class CodeWorkers:
         return min(len(self.pool.workers), 1 + files // _FILES_FOR_ANOTHER)
 
     def check(self) -> tuple[str, ...]:
-        """Check the pattern and the fix, and return the texts that each match contains; see `Pattern.literals`.
-
-        Raises:
-            PatternError: ast-grep does not accept the pattern, crashes on it, or takes too long.
-            ValueError: The fix names a metavariable that the pattern does not capture.
-            RipwrapError: The worker process cannot be started.
-            TimeoutError: The call was cancelled.
-        """
+        """Check the pattern and the fix, and return the texts that each match contains; see `Pattern.literals`."""
         try:
             answer = self._request(self.pool.workers[0], None)
             found = _Checked.model_validate_json(answer)

@@ -44,14 +44,7 @@ class UnreplacedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Template of a replacement.
-
-    Attributes:
-        leaves: Leaves of the pattern, as in `Pattern.leaves`.
-        numbered: The pattern, as `Pattern.numbered` returns it.
-        texts: Texts before, between and after the metavariables, with `_KEPT` for line ends in strings.
-        variables: Metavariables, each with the indentation of its line in the template; `None` in a string.
-    """
+    """Template of a replacement."""
 
     leaves: tuple[tuple[Goal, bool], ...]
     numbered: str
@@ -59,16 +52,7 @@ class Fix:
     variables: tuple[tuple[Variable, str | None], ...]
 
     def edit(self, match: SgNode, source: str, kept: str) -> tuple[int, int, str]:
-        """Return the start and end of the code to replace in the text `source`, in characters, and the new text.
-
-        Args:
-            match: A match of the pattern.
-            source: Text of the file.
-            kept: Text of the file, as `keep_strings()` returns it.
-
-        Raises:
-            UnreplacedError: Code that the pattern does not name would be lost, or would become part of a comment.
-        """
+        """Return the start and end of the code to replace in the text `source`, in characters, and the new text."""
         start, end = _extent(self, match)
         line_end = _line_end_at(source, start)
         texts = [text.replace("\n", line_end).replace(_KEPT, line_end[:-1] + _KEPT) for text in self.texts]
@@ -86,11 +70,7 @@ class Fix:
 
 
 def read_fix(template: str, pattern: Pattern) -> Fix:
-    """Parse the template of a replacement.
-
-    Raises:
-        BadPatternError: The template names a metavariable that the pattern does not capture.
-    """
+    """Parse the template of a replacement."""
     template = template.replace("\r\n", "\n")
     root = SgRoot(with_expando(template, pattern.language.expando), pattern.language.name).root()
     kept, strings = keep_strings(template, root), list(_strings(root, "."))
@@ -211,14 +191,7 @@ def _indented(text: str, before: str, after: str) -> str:
 
 
 class _Leaf(NamedTuple):
-    """Leaf of a match, or all that a metavariable has captured.
-
-    Attributes:
-        node: The leaf, or the first captured node.
-        start: Start in the text of the file, in characters.
-        end: End in the text of the file.
-        number: Number of the metavariable in the pattern; `None` for a leaf.
-    """
+    """Leaf of a match, or all that a metavariable has captured."""
 
     node: SgNode
     start: int
@@ -239,11 +212,7 @@ class _Leaf(NamedTuple):
 
 
 def _extent(fix: Fix, match: SgNode) -> Span:
-    """Return the start of the first and the end of the last leaf of a match that the pattern names, in characters.
-
-    Raises:
-        UnreplacedError: A leaf between them is not in the pattern, and would be lost.
-    """
+    """Return the start of the first and the end of the last leaf of a match that the pattern names, in characters."""
     captured = _captured(fix, match)
     leaves = list(_leaves(match, captured))
     numbers = count()

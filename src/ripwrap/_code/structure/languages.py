@@ -8,14 +8,7 @@ from typing import NamedTuple
 
 
 class Language(NamedTuple):
-    """Language that ast-grep can parse.
-
-    Attributes:
-        name: Name of the language in ast-grep.
-        extensions: Extensions of its files, without the dot.
-        expando: Character that ast-grep puts in place of the `$` of a metavariable. If it is `$`, ast-grep leaves the
-            `$` in place.
-    """
+    """Language that ast-grep can parse."""
 
     name: str
     extensions: tuple[str, ...]
@@ -63,11 +56,7 @@ _ALIASES = {alias: name for name, (aliases, _, _) in _TABLE.items() for alias in
 
 
 def find_language(name: str) -> Language:
-    """Return the language with this name or alias; case is ignored.
-
-    Raises:
-        ValueError: No language has this name or alias; the message suggests similar names.
-    """
+    """Return the language with this name or alias; case is ignored."""
     lower = name.lower()
     found = LANGUAGES.get(_ALIASES.get(lower, lower))
     if found is None:

@@ -38,13 +38,7 @@ class BadPatternError(Exception):
 
 
 class Variable(NamedTuple):
-    """Metavariable of a pattern.
-
-    Attributes:
-        name: Name without `$`; empty if nothing is captured, as for `$_` and `$$$`.
-        multiple: True for `$$$NAME`, which matches any number of nodes.
-        named: False for `$$NAME`, which also matches nodes without a name, such as operators.
-    """
+    """Metavariable of a pattern."""
 
     name: str
     multiple: bool = False
@@ -53,16 +47,7 @@ class Variable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Node in the syntax tree of a pattern, which is compared with nodes of a text.
-
-    Attributes:
-        kind: Kind of the node in the grammar.
-        text: Text of the node; empty if the node has children.
-        named: True for a named node of the grammar.
-        variable: The metavariable, if the node is one; otherwise `None`.
-        children: Child nodes, without nodes that have no text.
-        span: Start and end of the node in the pattern, in characters.
-    """
+    """Node in the syntax tree of a pattern, which is compared with nodes of a text."""
 
     kind: str
     text: str
@@ -90,13 +75,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Pattern that ast-grep accepts.
-
-    Attributes:
-        source: Text of the pattern.
-        language: Language of the pattern.
-        root: Outermost node of the pattern.
-    """
+    """Pattern that ast-grep accepts."""
 
     source: str
     language: Language
@@ -160,11 +139,7 @@ def _leaves(goal: Goal) -> Iterator[tuple[Goal, bool]]:
 
 
 def read_pattern(source: str, language: Language) -> Pattern:
-    """Parse a pattern.
-
-    Raises:
-        BadPatternError: ast-grep does not accept the pattern, or does not capture one of its metavariables.
-    """
+    """Parse a pattern."""
     try:
         SgRoot("", language.name).root().find(pattern=source)
     except RuntimeError as error:

@@ -8,14 +8,7 @@ from ast_grep_py import SgNode, SgRoot
 
 
 def broken_line(text: str, edits: Sequence[tuple[int, int, str]], root: SgNode, language: str) -> int | None:
-    """Return a line of the edited text that does not parse, from 1; `None` if no less parses than before.
-
-    Args:
-        text: The text before the edits, of which a part may not parse.
-        edits: Start, end and new text of each edit, in order, in characters.
-        root: Syntax tree of `text`.
-        language: Language of the text.
-    """
+    """Return a line of the edited text that does not parse, from 1; `None` if no less parses than before."""
     if not edits:
         return None
     parts, done = list[str](), 0

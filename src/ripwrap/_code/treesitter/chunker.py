@@ -45,11 +45,6 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> li
 
     Source with syntax errors is parsed as far as possible. Hostile source may make a parser crash: use
     `worker.SyntaxChunker` for files that you do not trust.
-
-    Args:
-        path: Path of the file; only its name is used, to tell the language.
-        text: Text of the file; NUL and lone surrogates are allowed.
-        timeout: Seconds of processor time that the parser may take.
     """
     outline = parse_outline(path, text, MAX_DEFINITION_CHARS, timeout=timeout)
     if outline is None:

@@ -20,27 +20,7 @@ _MAX_DECLARATORS = 20
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Rules to find the definitions of a language.
-
-    Attributes:
-        name: Name of the grammar in semble-grammars.
-        definitions: Types of nodes that are definitions, with the rules for their names.
-        namespaces: Types of definitions that are always searched for further definitions, because they enclose most of
-            a file.
-        containers: Types of other nodes that are searched for definitions.
-        large_containers: Types of nodes that are searched for definitions only if they have more than
-            `max_container_bytes` (see `SyntaxOutline`).
-        wrappers: Types of nodes around a single definition, such as `export`; the definition then has all lines of the
-            wrapper.
-        constants: Types of nodes that are definitions if they are at the top level and have four or more lines, with
-            the rules for their names.
-        attributes: Types of nodes that belong to the definition below them, as comments do.
-        hash_comments: True if comment lines with `#` above a definition belong to it, although the syntax tree may have
-            them in the definition before.
-        headings: True for Markdown, which has sections instead of definitions.
-        qualified: True if names are qualified by the names of the definitions around them.
-        generics: True if nested angle brackets take the parser quadratic time or more.
-    """
+    """Rules to find the definitions of a language."""
 
     name: str
     definitions: Mapping[str, NameRule]
@@ -57,13 +37,7 @@ class Grammar:
 
 
 def find_grammar(path: str, text: str) -> Grammar | None:
-    """Return the grammar of a file's language, or None if the language has no grammar.
-
-    Args:
-        path: Path of the file.
-        text: Text of the file. The first line may name the interpreter; in a header (`.h`), the text shows whether the
-            header is C++ or C.
-    """
+    """Return the grammar of a file's language, or None if the language has no grammar."""
     name = language_name(path, text)
     if name == "c header":
         name = "cpp" if _IS_CPP.search(text) else "c"

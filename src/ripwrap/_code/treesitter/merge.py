@@ -30,17 +30,6 @@ class Segment(NamedTuple):
     """Consecutive lines: a definition, or lines between definitions.
 
     A segment becomes one chunk, unless it is too large or is joined with its neighbours.
-
-    Attributes:
-        first: Index of the first line.
-        last: Index of the last line.
-        symbol: Name of the definition. Lines between definitions have the name of the definition around them, or None
-            at the top level.
-        outer: Name of the definition around the segment; None at the top level. Small segments are joined only if their
-            `outer` is equal.
-        definitions: Number of definitions in the lines: 0 for lines between definitions, 1 for a definition, more after
-            segments were joined.
-        opens_namespace: True if the lines are the beginning of a namespace, above its first definition.
     """
 
     first: int

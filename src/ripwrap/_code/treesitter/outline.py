@@ -23,15 +23,7 @@ that are searched.
 
 
 class SyntaxDefinition(NamedTuple):
-    """A definition in a syntax tree.
-
-    Attributes:
-        first: Index of its first line, including the comments and decorators above it.
-        last: Index of its last line.
-        name: Name, without the names of the definitions around it; empty for a definition without a name.
-        is_namespace: True for a namespace, which is split into its definitions even if the namespace is small.
-        node: Node whose children are the contents of the definition; None if it has no contents.
-    """
+    """A definition in a syntax tree."""
 
     first: int
     last: int
@@ -42,15 +34,7 @@ class SyntaxDefinition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SyntaxOutline:
-    """Definitions in a syntax tree, which are found one level at a time.
-
-    Attributes:
-        grammar: Grammar of the file's language.
-        lines: Lines of the file.
-        root: Root of the file's syntax tree.
-        max_container_bytes: Nodes whose kind is in the grammar's `large_containers` are searched for definitions only
-            if they are larger than this number of bytes.
-    """
+    """Definitions in a syntax tree, which are found one level at a time."""
 
     grammar: Grammar
     lines: Sequence[str]
@@ -58,12 +42,7 @@ class SyntaxOutline:
     max_container_bytes: int = 0
 
     def definitions_in(self, node: "Node", *, top: bool) -> Iterator[SyntaxDefinition]:
-        """Find the outermost definitions in a node, in order. They may overlap if the source has syntax errors.
-
-        Args:
-            node: Root of the tree, or node of a definition.
-            top: True if `node` is the root.
-        """
+        """Find the outermost definitions in a node, in order. They may overlap if the source has syntax errors."""
         if self.grammar.headings:
             return self._markdown_sections(node)
         found = self._definitions(node, top=top)

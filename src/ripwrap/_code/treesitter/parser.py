@@ -61,12 +61,6 @@ def parse_outline(
 
     Return None if the language has no grammar, the grammar cannot be loaded, the file is too large, or parsing takes or
     would take too long.
-
-    Args:
-        path: Path of the file.
-        text: Text of the file; NUL and lone surrogates are allowed.
-        max_container_bytes: A loop or similar block is searched for definitions if it has more bytes than this.
-        timeout: Seconds of processor time.
     """
     if len(text) > MAX_FILE_CHARS or (grammar := find_grammar(path, text)) is None:
         return None

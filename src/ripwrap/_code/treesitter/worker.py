@@ -40,10 +40,6 @@ class SyntaxChunker:
 
         The file is split by lines if it is too large, its language has no grammar, the extra `syntax` is not installed,
         or the parser fails.
-
-        Raises:
-            RipwrapError: The process cannot be started.
-            TimeoutError: The task that waits for the chunks was cancelled.
         """
         if len(text) > MAX_FILE_CHARS or not is_available() or not is_supported(path, text):
             return list(window_chunks(text))

@@ -98,11 +98,7 @@ class Failed(Generic[K]):
 
 @dataclass(slots=True)
 class _Pace:
-    """Limiter of the rate of requests, which all workers of one call of `embed_all()` share.
-
-    Attributes:
-        delay: Minimum number of seconds between the starts of two requests.
-    """
+    """Limiter of the rate of requests, which all workers of one call of `embed_all()` share."""
 
     delay: float
     _free_at: float = 0.0
@@ -135,11 +131,7 @@ class _Requester:
     _pace: _Pace = field(init=False)
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> "Matrix":
-        """Return the vectors of texts, after a check of the answer; retry while the embedder is unavailable.
-
-        Raises:
-            EmbeddingError: The last attempt failed, or an attempt failed for a reason that is not retried.
-        """
+        """Return the vectors of texts, after a check of the answer; retry while the embedder is unavailable."""
         texts = [text[: self.limits.text_chars] for text in texts]
         for attempt in range(1, self.limits.tries + 1):
             await self._pace.slot()

@@ -71,12 +71,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """Texts that have no embedding.
-
-    Attributes:
-        chunks: Map from the digest of each text to the id of a chunk that has this text.
-        dimension: Length of a vector of the model; `None` if no vector is stored.
-    """
+    """Texts that have no embedding."""
 
     chunks: dict[bytes, int]
     dimension: int | None
@@ -192,11 +187,7 @@ class HybridSearch:
         return f"{self.embedder.name} {says}"
 
     async def _embed_query(self, query: str, dimension: int) -> "Matrix":
-        """Return the embedding of a query.
-
-        Raises:
-            EmbeddingError: The query could not be embedded, or the embedder has failed recently.
-        """
+        """Return the embedding of a query."""
         if (recent := self._recent_failure()) is not None:
             raise recent.with_traceback(None)  # otherwise its traceback would grow with each search
         try:
@@ -271,9 +262,6 @@ class HybridSearch:
         First, one batch is embedded again to confirm the new length. But if vectors of the new length were deleted
         before, the stored vectors are kept: an embedder that alternates between two lengths must not embed all texts
         again and again, because this costs money.
-
-        Returns:
-            Number of texts that have an embedding of the new length.
         """
         name, failed, before = self.embedder.name, failures.with_other_length(), wanted.dimension
         if failed is None or before is None:

@@ -134,11 +134,7 @@ def _make_wordllama(model: str) -> WordLlama:
 
 
 def _check_known(provider: str, name: str) -> None:
-    """Check that ripwrap knows a provider, or that pydantic-ai is installed and knows the provider.
-
-    Raises:
-        EmbeddingError: The provider is unknown.
-    """
+    """Check that ripwrap knows a provider, or that pydantic-ai is installed and knows the provider."""
     known = ["auto", "wordllama", *MODELS, *_OTHER_PROVIDERS]
     if provider in known[2:]:
         return

@@ -283,11 +283,7 @@ def reading_state(
 
 @contextmanager
 def _utf8_path(path: Path) -> Generator[str]:
-    """Yield a UTF-8 path to a directory, because tantivy accepts no other paths.
-
-    Raises:
-        RipwrapError: The path is not UTF-8, and this system has no other path to the directory.
-    """
+    """Yield a UTF-8 path to a directory, because tantivy accepts no other paths."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -326,11 +322,7 @@ def _read_meta(folder: Path) -> bytes:
 
 
 def _files_of(meta: bytes) -> list[str]:
-    """Return the names of the files of all segments, given the content of `meta.json`.
-
-    Raises:
-        RebuildError: The file is damaged.
-    """
+    """Return the names of the files of all segments, given the content of `meta.json`."""
     names: list[str] = []
     try:
         for segment in json.loads(meta)["segments"]:

@@ -282,12 +282,7 @@ class Store:
         raise AssertionError("unreachable: the last mode returns or raises")
 
     def _prepare(self, database: Connection) -> None:
-        """Make missing tables, and delete content that other versions made.
-
-        Raises:
-            RipwrapError: The database belongs to another program.
-            _StaleError: The database must be rebuilt.
-        """
+        """Make missing tables, and delete content that other versions made."""
         versions = read_versions(database)
         if self._checked and versions == self.versions:
             return
@@ -301,12 +296,7 @@ class Store:
         self._checked = True
 
     def _is_made(self, database: Connection, versions: dict[str, str] | None) -> bool:
-        """Return True if the database has the tables of an index, and False if it is empty.
-
-        Raises:
-            RipwrapError: The database belongs to another program.
-            _StaleError: The file must be rebuilt.
-        """
+        """Return True if the database has the tables of an index, and False if it is empty."""
         if versions is None:
             if not is_empty(database):
                 raise foreign_file_error(self.path)
@@ -372,11 +362,7 @@ class Store:
             yield
 
     def _check_writable(self, why: Exception) -> None:
-        """Check that the index can be rebuilt.
-
-        Raises:
-            RipwrapError: The index cannot be written.
-        """
+        """Check that the index can be rebuilt."""
         if self._read_only:
             self._close()
             raise location_error(
