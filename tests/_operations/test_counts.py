@@ -19,7 +19,7 @@ from ripwrap._ripgrep.decoder import CountDecoder, decode_types
 from ripwrap.binary import RgBinary
 from support.paths import native
 
-pytestmark = pytest.mark.rg_matrix
+pytestmark = pytest.mark.rg_ends
 
 Plant = Callable[..., Path]
 Item = TypeVar("Item")

@@ -43,7 +43,7 @@ def numbers(counts: Iterable[FileCount]) -> dict[str, int]:
     return {one.path: one.count for one in counts}
 
 
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 @pytest.mark.fact(58)
 def test_file_with_a_late_nul_is_counted(rg: RgBinary, late: Path) -> None:
     """Its matches before the NUL are counted, as `search()` finds them."""
@@ -174,7 +174,7 @@ def write_random_tree(folder: Path, draw: random.Random) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 @pytest.mark.stress
 def test_modes_agree_with_search(rg: RgBinary, folder: Path) -> None:
     """All modes that count or list, over generated trees with NULs and matches over lines."""
