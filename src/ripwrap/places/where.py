@@ -23,6 +23,7 @@ from ripwrap._ripgrep.planning import plan
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.query import Mode, Query, without_options
 from ripwrap._text import raw_bytes
+from ripwrap._words import check_kind
 from ripwrap.errors import Hint, HintedText, combination_error
 from ripwrap.options import Directories, FileOptions, SearchOptions, StrPath
 from ripwrap.places.holes import refuse, refuse_pairs
@@ -249,6 +250,7 @@ def _layers(place: Place) -> Layers:
             below = _layers(inner)
             return replace(below, texts={**below.texts, **texts})
         case _:
+            check_kind("where", place)
             return Layers(place, {}, (), detected=False)
 
 
@@ -347,6 +349,8 @@ def _start(base: Place, cwd: StrPath) -> tuple[StrPath, RgHost | None]:
     """Return the directory and the host of a search."""
     if isinstance(base, Directory) and base.path != os.curdir:
         return os.path.join(cwd, base.path), None
+    if isinstance(base, Host):
+        check_kind("on", base.host)
     return cwd, base.host if isinstance(base, Host) else None
 
 
