@@ -22,7 +22,7 @@ from ripwrap.places import Directory, Items, Overlay
 from support import cli
 from support.paths import native
 
-pytestmark = pytest.mark.rg_matrix
+pytestmark = pytest.mark.rg_ends
 
 Plant = Callable[..., Path]
 Item = TypeVar("Item")

@@ -814,8 +814,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "rg reads no configuration",
         "_ripgrep/command.py",
-        'return ("--no-config", "--line-buffered",',
-        'return ("--line-buffered",',
+        'return ("--no-config", *("--line-buffered",)',
+        'return (*("--line-buffered",)',
         "_ripgrep/test_command.py::test_default_options_become_these_arguments",
     ),
     Guard(

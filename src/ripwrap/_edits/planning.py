@@ -18,7 +18,7 @@ from ripwrap._encodings import LABELS, UTF8, decode, encode, width
 from ripwrap._protected import why_protected
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._safe_write import Disk, TooLargeError
-from ripwrap._text import BOMS, is_utf8, is_within_character, shown, text_of
+from ripwrap._text import byte_order_mark, is_utf8, is_within_character, shown, text_of
 from ripwrap.edits import Edit, FileEdits, Hunk
 from ripwrap.errors import ConflictError, Hint, HintedText
 from ripwrap.models import PathError
@@ -213,10 +213,8 @@ def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, scree
     _check_overlaps(one.path, changes)
     if not changes:
         return None
-    # rg also removes a byte order mark if `encoding` is given. A mark of UTF-16 overrides `encoding`; one of UTF-8 does
-    # not (encoding_rs_io, `DecodeReaderBytesBuilder::bom_override`).
-    mark, own = (b"", "") if reading.raw or not one.decoded else _mark_of(raw)
-    codec = "" if reading.raw or not one.decoded else own or reading.codec
+    mark, codec = (b"", "") if reading.raw or not one.decoded else byte_order_mark(raw, reading.codec)
+    codec = codec if reading.codec or codec != UTF8 else ""
     body = raw[len(mark) :]
     if codec and not one.lines:
         text, found = _read_whole(body, codec, changes)
@@ -332,14 +330,6 @@ class _LineStarts:
             self._at = next(islice(self._ends, number - self._number - 1, None), self._size)
             self._number = number
         return self._at
-
-
-def _mark_of(raw: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark of a file (empty if missing), and the encoding of a UTF-16 mark (otherwise empty)."""
-    for mark, encoding in BOMS:
-        if raw.startswith(mark):
-            return mark, "" if encoding == "utf-8" else encoding
-    return b"", ""
 
 
 def _check_overlaps(path: str, changes: Sequence[FileChange]) -> None:

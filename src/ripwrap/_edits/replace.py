@@ -55,7 +55,7 @@ _REFUSED = {
 """Options that do not apply to `replace()`, with the reasons."""
 
 _CONTEXT = ("context", "before_context", "after_context")
-_IGNORED = ("no_line_number",)
+_IGNORED = ("no_line_number", "sort", "sortr")
 
 _SMALL_GROWTH = 100
 """Value of `Template.growth` up to which rg computes the replacements without a check of their size before."""

@@ -146,8 +146,8 @@ def render(query: Query) -> tuple[str, ...]:
         *(regexps if query.pattern_file is None else (f"--file={query.pattern_file}",)),
     )
     # Without `--line-buffered`, results arrive late with `--sort` or one thread, because rg then writes large blocks.
-    # With several threads the flag has no effect (rg-facts 21).
-    return ("--no-config", "--line-buffered", *flags, _END_OF_OPTIONS, *query.paths)
+    # With several threads the flag has no effect (rg-facts 21). It takes a write of the system for each line.
+    return ("--no-config", *("--line-buffered",) * query.streamed, *flags, _END_OF_OPTIONS, *query.paths)
 
 
 def in_paths(query: Query, paths: Iterable[StrPath]) -> Query:
@@ -157,7 +157,7 @@ def in_paths(query: Query, paths: Iterable[StrPath]) -> Query:
 
 def choosing_flags(query: Query) -> list[str]:
     """Return the arguments of a query that affect which files are listed; an index stores them with its files."""
-    return list(render(query.without("sort", "sortr", "threads")))
+    return list(render(replace(query.without("sort", "sortr", "threads"), streamed=True)))  # as indexes have it
 
 
 def follows_links(flags: Collection[str]) -> bool:
@@ -170,7 +170,7 @@ def spell_file_flags(flags: Collection[str]) -> list[str]:
 
     Flags with default values are left out.
     """
-    usual = render(files_query(os.curdir, (), VISIBLE_FILES))
+    usual = choosing_flags(files_query(os.curdir, (), VISIBLE_FILES))
     added = {f"--glob={_NOT_HIDDEN}", *_exclude({"iglob": True})}
     given = [one for one in flags if one not in usual and one not in added]
     opposites = {"--no-require-git": "--require-git", f"--glob=!{EXCLUDED[0]}": "--include-git"}

@@ -296,6 +296,7 @@ def placed_search(
         options: Options of rg, and of the place.
         mode: See `search_query()`.
         sorts: True if the results keep the order of rg's output, so that the runs of rg cannot be sorted together.
+            Otherwise rg is not asked to sort, for which it would use one thread.
         keeps_errors: True if the answer has a place for errors, so that a missing path of `paths` is not raised.
         known: Further arguments of `search_query()`.
 
@@ -311,7 +312,8 @@ def placed_search(
             raise combination_error(name, Hint("encoding", "detect"))
     folder, on = _start(layers.base, cwd)
     query = search_query(pattern, folder, paths, plain, mode, on=on, **known)
-    return _settle(layers, query if keeps_errors else must_exist(query))
+    query = _settle(layers, query if keeps_errors else must_exist(query))
+    return query if sorts else query.without("sort", "sortr")
 
 
 def placed_files(
