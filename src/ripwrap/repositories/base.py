@@ -263,7 +263,7 @@ class Question(Generic[T, Out]):
 
 @dataclass(slots=True)
 class PageQuestion:
-    """Call of `grep()`, with checked arguments. A shard is a part of the files of a root that is searched separately."""
+    """Call of `grep()`, with checked arguments. A shard is a part of the files of a root, searched separately."""
 
     tasks: list[RootTask[GrepResult]]
     request: MatchesRequest
