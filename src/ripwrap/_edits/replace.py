@@ -210,6 +210,7 @@ async def replace(
     return ReplacePlan(root=known.root, files=known.files, errors=known.errors, hidden_matches=known.hidden_matches)
 
 
+@named_paths
 async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None) -> AppliedEdits:
     """Restore the old contents and modification times of the files that a plan has changed, all or none.
 

@@ -9,7 +9,6 @@ from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Mode, Query
-from ripwrap._ripgrep.spans import spans_lines
 from ripwrap.options import SearchOptions
 from ripwrap.places.candidates import Candidates
 from ripwrap.workspace.collector import RoundRobinMatchCollector
@@ -117,7 +116,8 @@ class ContentCall:
         """Return the step that searches for the matches, with the options of the call."""
         query = self.first_query(self.options)
         known = (page_request, self.allowed, self.progress)
-        return Step(query, partial(RoundRobinMatchCollector, *known, joined=spans_lines(query)), self.scope.timeout)
+        joined = self.arguments.multiline
+        return Step(query, partial(RoundRobinMatchCollector, *known, joined=joined), self.scope.timeout)
 
     def step(
         self, options: SearchOptions, page_request: PageRequest, timeout: float | None
