@@ -87,13 +87,13 @@ def _print_errors(summary: Summary) -> bool:
 class _WarningPrinter(logging.Handler):
     """Logging handler that prints warnings of the library, and sets `any` to True after a warning.
 
-    A warning that an index was rebuilt is printed, too, but it does not set `any`.
+    A note, e.g. that an index was rebuilt, is printed, too, but it does not set `any`.
     """
 
     any = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.any = self.any or not getattr(record, "rebuilt", False)
+        self.any = self.any or not getattr(record, "note", False)
         complain(record.getMessage())
 
 
