@@ -58,6 +58,9 @@ _OVERRIDES = (
 )
 """Groups of options that override each other: the last one on the command line is used (`rg --help` of rg 15)."""
 
+_STANDS_FOR: Mapping[str, Mapping[str, object]] = {"pretty": {"color": "always", "heading": True, "line_number": True}}
+"""Options for which an option stands; flags after it override them."""
+
 _UNRESTRICTED = (("no_ignore",), ("hidden", "include_git"), ("binary",))
 """Options that the first, the second and the third `-u` switch on; rg reads `.git` with `--hidden`."""
 
@@ -156,9 +159,11 @@ class _Set(argparse.Action):
         self, _parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
     ) -> None:
         given, name, parameter = vars(namespace), option_string or "", self._parameter
-        for group in _OVERRIDES:
-            for other in group - {self.dest} if self.dest in group else ():
+        others = _STANDS_FOR.get(self.dest, {})
+        for key in (self.dest, *others):
+            for other in (one for group in _OVERRIDES if key in group for one in group - {key}):
                 given.pop(other, None)
+        given.update(others)
         before = given.get(self.dest)
         if parameter.takes_value:
             text = values if isinstance(values, str) else END  # Python 3.11 and 3.12 leave out a value `--`

@@ -64,4 +64,4 @@ def search_near(search: TerminalSearch, where: NearOptions, *, coverage: bool) -
             **options,
         )
 
-    return print_grep(ask, printer_of(search), as_json=run.json)
+    return print_grep(ask, printer_of(search), as_json=run.json, errors=not run.no_messages)

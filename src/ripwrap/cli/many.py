@@ -66,7 +66,7 @@ def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool)
                 if one.type != "count" or one.count:
                     yield one
 
-        return print_all(results(), show)
+        return print_all(results(), show, streams=search.run)
 
 
 def _printer(roots: Sequence[Root], here: str, search: TerminalSearch) -> Callable[[RootMatch | RootCount], None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, RIPWRAP, STDIN, Option
-from ripwrap.cli.flags import OUTPUT, Color, RunOptions
+from ripwrap.cli.flags import OUTPUT, Color, StreamOptions
 from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
@@ -40,7 +40,10 @@ class PatternFlags:
             if pattern is None:
                 raise ValueError("PATTERN is missing; see `ripwrap search --help`")
             return pattern, paths
-        several = (*self.regexp, *(one for file in self.file for one in _read_patterns(os.path.join(cwd, file), file)))
+        several = (
+            *self.regexp,
+            *(one for file in self.file for one in _read_patterns(os.path.normpath(os.path.join(cwd, file)), file)),
+        )
         several = several or MATCHES_NOTHING
         return several, paths if pattern is None else (pattern, *paths)
 
@@ -108,6 +111,7 @@ class LineFlags:
         Option("Omit lines longer than NUM bytes; 0 is no limit", OUTPUT, "NUM", short="M", default="0"),
     ] = 0
     color: Color = "auto"
+    pretty: Annotated[bool, Option("Short for --color=always --heading --line-number", OUTPUT, short="p")] = False
     hyperlink_format: Annotated[
         str, Option("Link colored paths: default, file, vscode, … or URL", OUTPUT, "FORMAT", default="")
     ] = "none"
@@ -123,8 +127,8 @@ LINES = ModeFlags()
 
 
 @dataclass(frozen=True)
-class SearchRun(RunOptions):
-    """Options `--jsonl`, `--json`, `--cwd` and `--rg` of a search."""
+class SearchRun(StreamOptions):
+    """Options of `StreamOptions`, of which `--json` has another meaning, and `--jsonl`."""
 
     json: Annotated[bool, Option("Print JSON, one value a line", OUTPUT, names=("--jsonl",))] = False
     records: Annotated[bool, Option("Print the JSON of `rg --json`", OUTPUT, names=("--json",))] = False
