@@ -273,8 +273,9 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "junk that has its checksum": lambda folder: replace_file(segment(folder, "term"), with_checksum(b"\xa5" * 999)),
     **{
         f"{how.__name__} {kind}": partial(damage_segment, how, kind)
-        for kind in ("fast", "fieldnorm", "idx", "pos", "store", "term")
-        for how in (os.unlink, truncate, spoil)
+        for kind, how in zip(
+            ("fast", "fieldnorm", "idx", "pos", "store", "term"), (os.unlink, truncate, spoil) * 2, strict=True
+        )
     },
 }
 
