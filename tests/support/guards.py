@@ -993,7 +993,7 @@ GUARDS: tuple[Guard, ...] = (
         "_ripgrep/process.py",
         "            self.timed_out = out_of_threads(stderr) or not panicked(stderr)",
         "            self.timed_out = True",
-        "_ripgrep/test_cut.py::test_rg_that_panics_is_an_error",
+        "_ripgrep/test_multiline.py::test_rg_that_panics_is_an_error",
     ),
     Guard(
         "links that lead up are not entered",

@@ -367,7 +367,9 @@ async def explanation(
             late = "There was no time to try more options."
             return None
         try:
-            return await run.collect(search(probe.options, _FIRST_MATCH, left))
+            step = search(probe.options, _FIRST_MATCH, left)
+            query = replace(step.query, patterns=probe.patterns or step.query.patterns)
+            return await run.collect(replace(step, query=query))
         except SearchError:
             return None  # a probe may be an impossible search, e.g. for plain text with a newline
 
