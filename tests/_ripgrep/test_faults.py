@@ -343,26 +343,6 @@ def test_process_that_holds_the_pipe_is_not_waited_for(stand_in: StandIn, folder
 
 
 @pytest.mark.python
-@pytest.mark.parametrize("api", APIS)
-def test_timeout_keeps_the_matches_found_so_far(stand_in: StandIn, folder: Path, api: str) -> None:
-    for timeout in TIMEOUTS:
-        result = collect(api, stand_in("silent()"), folder, timeout=timeout)
-        if result.total_matches:
-            break
-    assert (result.total_matches, result.stop_reason) == (1, "timeout")
-
-
-@pytest.mark.python
-@pytest.mark.parametrize("api", APIS)
-def test_an_exception_of_the_consumer_ends_rg(stand_in: StandIn, folder: Path, api: str) -> None:
-    def consume(match: ripwrap.Match) -> None:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        stream(api, consume, stand_in("endless()"), folder)
-
-
-@pytest.mark.python
 @pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.anyio
 async def test_cancelling_a_version_query_ends_the_program(folder: Path, tmp_path: Path, children: Children) -> None:

@@ -257,6 +257,11 @@ def damage_segment(how: Callable[[Path], object], kind: str, folder: Path) -> No
     how(segment(folder, kind))
 
 
+HOW: dict[Callable[[Path], object], tuple[str, ...]] = {
+    os.unlink: ("fast", "pos"),
+    truncate: ("fieldnorm", "store"),
+    spoil: ("idx", "term"),
+}
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "no directory": shutil.rmtree,
     "no list": lambda folder: (folder / "meta.json").unlink(),
@@ -273,9 +278,8 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "junk that has its checksum": lambda folder: replace_file(segment(folder, "term"), with_checksum(b"\xa5" * 999)),
     **{
         f"{how.__name__} {kind}": partial(damage_segment, how, kind)
-        for kind, how in zip(
-            ("fast", "fieldnorm", "idx", "pos", "store", "term"), (os.unlink, truncate, spoil) * 2, strict=True
-        )
+        for how, kinds in HOW.items()
+        for kind in kinds
     },
 }
 

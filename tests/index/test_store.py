@@ -450,14 +450,6 @@ async def test_remedy_named_by_check_repairs_the_index(index: Index, plant: Plan
     assert await index.search("cookies", limit=None) == expected
 
 
-@pytest.mark.anyio
-async def test_check_counts_unused_contents(index: Index) -> None:
-    await index.refresh()
-    index._store.run(lambda database: database.execute(UNUSED_CONTENTS))
-    message = "File contents that are no longer used: 1; prune() removes them."
-    assert (await index.check()).messages == (message,)
-
-
 @pytest.fixture
 def files_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse to remove files of a database, as Windows does while another process has them open."""
