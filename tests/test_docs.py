@@ -46,7 +46,11 @@ def test_readme_has_the_two_commands_that_ci_runs() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     assert ' && python -m pip install ".[bin,cli]" && python -m ripwrap search "async def" src\n' in readme
     assert " && python -m pip install nox && python -m nox -s tests\n" in readme
-    assert "python -m pip install nox && python -m nox -s tests" in (ROOT / ".ci" / "run").read_text("utf-8")
+    ci = (ROOT / ".ci" / "run").read_text("utf-8")
+    assert "python -m pip install nox && python -m nox -s tests\n" in ci
+    whole = re.findall(r'^WHOLE = \["tests", (.+)\]$', (ROOT / "noxfile.py").read_text("utf-8"), re.MULTILINE)
+    run = re.findall(r"^(?:python -m nox -s|sessions=\()([\w ]+)", ci, re.MULTILINE)
+    assert {*" ".join(run).split(), "lowest"} == set(re.findall(r"\w+", *whole)), "CI runs the whole"
 
 
 def test_every_test_named_on_the_guarantees_page_exists() -> None:

@@ -61,7 +61,7 @@ NOT_RUN = {
         "many-repositories.md",
         "$ ripwrap search TODO --repositories '/srv",
     ): "needs a cluster; `cluster` has tests with one",
-    ("mcp.md", 'pip install ".[bin,cli,mcp]"'): "needs PyPI, and then waits for a client; `test_mcp.py` has clients",
+    ("mcp.md", "pip install"): "needs PyPI, and then waits for a client; `test_mcp.py` has clients",
     ("notebooks.md", "import ripwrap\n\nawait"): "needs a kernel; `examples/test_notebook.py` runs it",
     ("notebooks.md", "from contextlib import aclosing"): "needs a kernel; `examples/test_notebook.py` runs it",
     ("notebooks.md", "[path async for"): "needs a kernel; `examples/test_notebook.py` runs it",

@@ -43,7 +43,7 @@ def expected(
 
 @pytest.mark.slow
 @pytest.mark.anyio
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 @pytest.mark.usefixtures("leaks_nothing")
 async def test_files_fulfil_all_conditions(rg: RgBinary, plant: Plant) -> None:
     folder = plant(FILES)

@@ -17,7 +17,7 @@ from ripwrap.binary import RgBinary
 from support.paths import native, slashed
 
 Plant = Callable[..., Path]
-pytestmark = [pytest.mark.rg_matrix, pytest.mark.usefixtures("leaks_nothing")]
+pytestmark = [pytest.mark.rg_ends, pytest.mark.usefixtures("leaks_nothing")]
 
 
 def listed(folder: Path, **options: Any) -> list[str]:

@@ -26,7 +26,7 @@ from support.paths import native
 from support.waiting import TIMEOUTS, counting_checkpoints
 
 Plant = Callable[..., Path]
-pytestmark = [pytest.mark.rg_matrix, pytest.mark.usefixtures("leaks_nothing")]
+pytestmark = [pytest.mark.rg_ends, pytest.mark.usefixtures("leaks_nothing")]
 
 
 def places(result: GrepResult) -> list[tuple[str, int | None]]:

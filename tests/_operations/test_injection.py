@@ -33,7 +33,7 @@ from support import rgs, strace
 from support.effort import STRESS, times
 from support.strace import Trace
 
-pytestmark = [pytest.mark.slow, pytest.mark.rg_matrix]
+pytestmark = [pytest.mark.slow, pytest.mark.rg_ends]
 
 Plant = Callable[..., Path]
 

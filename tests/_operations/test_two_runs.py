@@ -24,7 +24,7 @@ from support.outcomes import cut
 from support.patterns import ENCODINGS, NOISE, Sample, encoded, samples
 from support.waiting import TIMEOUTS
 
-pytestmark = [pytest.mark.rg_matrix, pytest.mark.usefixtures("leaks_nothing")]
+pytestmark = [pytest.mark.rg_ends, pytest.mark.usefixtures("leaks_nothing")]
 
 Plant = Callable[..., Path]
 C = TypeVar("C", bound=Collector)

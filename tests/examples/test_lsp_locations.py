@@ -258,7 +258,7 @@ def test_exit_without_shutdown_returns_1_and_leaves_no_rg(
 def is_search(child: psutil.Process) -> bool:
     """Return True for an rg that searches; not for one that is asked for its version, and not before its exec()."""
     with suppress(psutil.Error):
-        return "--line-buffered" in child.cmdline()
+        return "--" in child.cmdline()
     return False
 
 

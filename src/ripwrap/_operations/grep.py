@@ -19,7 +19,7 @@ from ripwrap._ripgrep.decoder import too_long_errors, too_long_text
 from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query
+from ripwrap._ripgrep.query import Query, without_options
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
@@ -67,7 +67,7 @@ async def grep(
 
     Files are in the order of `rg --sort=path`, over all `paths`. Matches of a file are in the order of its lines. While
     the files do not change, pages neither overlap nor miss a match. All matches are counted, but only the matches of
-    the page are decoded. After `timeout` seconds rg is stopped, and the answer has the matches found until then.
+    the page are decoded. After `timeout` seconds rg is stopped, and the answer has what rg has written until then.
 
     ```python
     import asyncio
@@ -209,7 +209,7 @@ def grep_request(
     if near is not None:
         placed_search("grep()", near.patterns, cwd, paths, options, sorts=False)  # checks the patterns
     known = partial(GrepRequest, explain=explain, coverage=coverage, near=near)
-    return known(query, pattern, paths, options, page, max_files, timeout)
+    return known(query, pattern, paths, without_options(options, ("sort", "sortr")), page, max_files, timeout)
 
 
 def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
@@ -367,7 +367,9 @@ async def explanation(
             late = "There was no time to try more options."
             return None
         try:
-            return await run.collect(search(probe.options, _FIRST_MATCH, left))
+            step = search(probe.options, _FIRST_MATCH, left)
+            query = replace(step.query, patterns=probe.patterns or step.query.patterns)
+            return await run.collect(replace(step, query=query))
         except SearchError:
             return None  # a probe may be an impossible search, e.g. for plain text with a newline
 

@@ -107,7 +107,7 @@ def tree_request(
     query = placed_files("tree()", cwd, (), options, ("cwd", "limit", "exclude", "rg"))
     seconds, checked, names = check_timeout(timeout), check_limit(limit), checked_names(exclude)
     # rg lists only files, so the directories at the maximum depth are known from the files below them.
-    depth, query = query.options.get("max_depth"), query.without("max_depth")
+    depth, query = query.options.get("max_depth"), query.without("max_depth", "sort", "sortr")
     return TreeRequest(Step(query, lambda: FileTreeCollector(names, depth, seconds), seconds), checked)
 
 

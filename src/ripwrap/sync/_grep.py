@@ -38,7 +38,7 @@ def grep(
 
     Files are in the order of `rg --sort=path`, over all `paths`. Matches of a file are in the order of its lines. While
     the files do not change, pages neither overlap nor miss a match. All matches are counted, but only the matches of
-    the page are decoded. After `timeout` seconds rg is stopped, and the answer has the matches found until then.
+    the page are decoded. After `timeout` seconds rg is stopped, and the answer has what rg has written until then.
 
     ```python
     from ripwrap import sync

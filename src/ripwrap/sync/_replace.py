@@ -169,6 +169,7 @@ def replace(
     return ReplacePlan(root=known.root, files=known.files, errors=known.errors, hidden_matches=known.hidden_matches)
 
 
+@named_paths
 def undo(
     journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None, timeout: float | None = None
 ) -> AppliedEdits:

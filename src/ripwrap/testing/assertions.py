@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import ripwrap
 from ripwrap import sync
-from ripwrap._signature import lists_options
+from ripwrap.errors import named_paths
 
 if TYPE_CHECKING:
     from ripwrap.binary.resolver import Rg
@@ -16,7 +16,7 @@ _MAX_SHOWN = 10
 """Maximum number of matches that a failure shows."""
 
 
-@lists_options()
+@named_paths
 def assert_absent(
     pattern: str | Sequence[str],
     *,

@@ -18,10 +18,11 @@ from ripwrap._operations.grep import counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder, too_long_text
-from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.exit_status import UNCOUNTED, Exit
 from ripwrap._ripgrep.listing_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._ripgrep.query import Mode
 from ripwrap._text import as_utf8, nothing_found, plural
 from ripwrap.errors import CapabilityError, Hint, PatternError, RipwrapError, SearchError
 from ripwrap.models import FileCount
@@ -318,7 +319,8 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
     offset = arguments.offset
     most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, call.settings.max_chars // MIN_FILE_CHARS)
     options = {name: value for name, value in call.options.items() if not name.endswith("_context")}
-    query = call.first_query(cast("SearchOptions", options), "count" if counting else "files-with-matches")
+    numbers: Mode = "count-matches" if arguments.multiline else "count"  # as `RoundRobinMatchCollector.hits`
+    query = call.first_query(cast("SearchOptions", options), numbers if counting else "files-with-matches")
     decoder: Callable[[], Any] = CountDecoder if counting else partial(listing_decoder, counts=query.counts)
 
     def collector() -> ListingCollector[FileCount | str]:
@@ -334,6 +336,8 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
     ended_after = call.ended_after(timed_out=found.timed_out)
     exact = ended_after is None
     explained, notes = "", list[str]()
+    if found.end is not None and UNCOUNTED in found.end.also:
+        notes.append("A file with a NUL byte after a match has no count; output_mode=content shows its matches.")
     if not found.total:
         notes += escape_note(arguments.pattern, fixed_strings=arguments.fixed_strings)
     if exact and not found.total and call.items is None:

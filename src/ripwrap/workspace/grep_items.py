@@ -98,13 +98,13 @@ class ItemSearch:
     scope: Scope
     keys: dict[str, KeyLines] = field(default_factory=dict[str, KeyLines])
 
-    def query(self, options: SearchOptions, mode: Mode) -> Query:
+    def query(self, pattern: str, options: SearchOptions, mode: Mode) -> Query:
         """Return the query that searches the items, and with `inside` also the files, with these options of rg.
 
         Raises:
             ValueError: With `rev`, the call is for several roots, or the revision is invalid.
         """
-        location, pattern = self.scope.location, self.arguments.pattern
+        location = self.scope.location
         if self.arguments.rev:
             plain = cast("SearchOptions", {name: one for name, one in options.items() if name != "ignore_file"})
             call = search_query(pattern, location.cwd, (), plain, mode)
