@@ -276,11 +276,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "newer format": newer,
     "another schema": of_another_schema,
     "junk that has its checksum": lambda folder: replace_file(segment(folder, "term"), with_checksum(b"\xa5" * 999)),
-    **{
-        f"{how.__name__} {kind}": partial(damage_segment, how, kind)
-        for how, kinds in HOW.items()
-        for kind in kinds
-    },
+    **{f"{how.__name__} {kind}": partial(damage_segment, how, kind) for how, kinds in HOW.items() for kind in kinds},
 }
 
 
