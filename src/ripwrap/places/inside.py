@@ -89,7 +89,7 @@ class InsidePlace:
             listed: Paths of the files that the query of `listing()` found.
             until: Time, as `time.monotonic()` gives it, after which no more documents are read; `None` is no limit.
         """
-        paths = sorted((path for path in listed if format_of(path, self.formats)), key=lambda path: path.split(os.sep))
+        paths = sorted({path for path in listed if format_of(path, self.formats)}, key=lambda path: path.split(os.sep))
         reader, named = DocumentReader(document_cache(), until=until), frozenset(map(os.path.normpath, query.paths))
         return ArchiveSource(query.cwd, paths, self.formats, follow=query.follows, named=named, reader=reader)
 
