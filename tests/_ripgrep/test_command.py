@@ -76,7 +76,7 @@ def test_false_turns_a_default_off(option: str, flag: str) -> None:
 
 def test_boolean_options_add_their_flag_only_when_true() -> None:
     for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
-        if hint.__origin__ is bool and key not in ("include_git", "mmap"):
+        if hint.__origin__ is bool and key not in ("include_git", "mmap", "case_sensitive"):
             flag = "--" + key.replace("_", "-")
             assert flag in search_flags(**{key: True})
             assert flag not in search_flags(**{key: False})

@@ -102,6 +102,7 @@ class _Reading(NamedTuple):
     codec: str
     raw: bool
     terminator: bytes
+    keeps_line_ends: bool
 
 
 def codec_of(label: str | None) -> str:
@@ -131,13 +132,15 @@ def plan_files(
     screen: Screen | None = None,
     disk: Disk | None = None,
     terminator: bytes = b"\n",
+    keeps_line_ends: bool = False,
 ) -> tuple[tuple[FileEdits, ...], tuple[PathError, ...]]:
-    """Return the edits of each file that changes, in path order, and an error for each file that is left out.
+    r"""Return the edits of each file that changes, in path order, and an error for each file that is left out.
 
     Each file is read once. If several paths lead to one file, because of links, only the first of these paths is used.
+    With `keeps_line_ends`, `\n` in a replacement is `\r\n` where the lines of the match end so.
     """
     disk = disk or Disk()
-    reading = _Reading(codec_of(encoding), encoding == "none", terminator)
+    reading = _Reading(codec_of(encoding), encoding == "none", terminator, keeps_line_ends)
     cancelled = CANCELLED.get()
     files: list[FileEdits] = []
     left_out: list[PathError] = []
@@ -225,6 +228,10 @@ def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, scree
     edits = [(change, start + len(mark), end + len(mark)) for change, start, end in found]
     if any(text[change.start : change.end] != change.before for change, _, _ in edits):
         raise _DiffersError
+    if reading.keeps_line_ends:
+        edits = [*_with_line_ends(edits, text)]
+    if not edits:
+        return None
     if (not codec or codec == UTF8) and (at := _first_broken(text, [change for change, _, _ in edits])) is not None:
         raise _LeftOutError(
             f"the text would not be valid UTF-8 any more, because a match or its replacement begins or ends within a "
@@ -241,6 +248,19 @@ def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, scree
     if file.encoding:
         _check_encodable(file, raw)
     return file
+
+
+def _with_line_ends(edits: Iterable[tuple[FileChange, int, int]], text: bytes) -> Iterator[tuple[FileChange, int, int]]:
+    r"""Yield edits with `\r\n` for `\n` in the new text if the old lines end so, without edits that change nothing."""
+    edge, last = 0, text.rfind(b"\n") + 1
+    for change, start, end in edits:
+        at = max(change.end - 1, change.start, edge - 1)
+        edge = last if at >= last else text.find(b"\n", at) + 1  # the end of the last line is that of the line before
+        known = change.before if b"\n" in change.before else text[max(edge - 2, 0) : edge]
+        crlf = known.count(b"\n") == known.count(b"\r\n") > 0
+        after = re.sub(rb"(?<!\r)\n", b"\r\n", change.after) if crlf else change.after
+        if after != change.before:
+            yield change._replace(after=after), start, end
 
 
 def _first_broken(text: bytes, changes: Sequence[FileChange]) -> int | None:

@@ -103,6 +103,7 @@ def count_matches(
     )
 
 
+@named_paths
 async def file_types(*, rg: Rg = None) -> dict[str, tuple[str, ...]]:
     """Return the file types that `type=` and `type_not=` accept, each with its globs (`rg --type-list`).
 

@@ -74,7 +74,7 @@ async def grep(
 
     import ripwrap
 
-    result = asyncio.run(ripwrap.grep("TODO", cwd="docs/demo", limit=1, context=0))
+    result = asyncio.run(ripwrap.grep("TODO", cwd="demo", limit=1, context=0))
     print(result.files[0].path, result.files[0].matches[0].text)
     print(result.message)
     ```
@@ -369,7 +369,9 @@ async def explanation(
             late = "There was no time to try more options."
             return None
         try:
-            return await run.collect(search(probe.options, _FIRST_MATCH, left))
+            step = search(probe.options, _FIRST_MATCH, left)
+            query = replace(step.query, patterns=probe.patterns or step.query.patterns)
+            return await run.collect(replace(step, query=query))
         except SearchError:
             return None  # a probe may be an impossible search, e.g. for plain text with a newline
 

@@ -71,6 +71,9 @@ def search_query(
     long for a command line.
     """
     checked = _validate(SearchOptions, _FLAGS, options, arguments)
+    if checked.get("case_sensitive") is False and checked.keys().isdisjoint(("ignore_case", "smart_case")):
+        wrong = "case_sensitive=False alone has no effect, because case matters by default; pass "
+        raise ValueError(HintedText(wrong, Hint("ignore_case", value=True), " or leave it out"))
     patterns = _patterns(pattern)
     if checked.get("encoding") == "detect":
         said = " is not possible in this operation, or together with another argument; pass the name of an encoding"
@@ -225,7 +228,7 @@ def _explain(
     """Return a problem that pydantic found, with a new message, which says which values or options are allowed."""
     kind: LiteralString = problem["type"]  # pyright: ignore[reportAssignmentType] - mypy takes it for str
     if kind == "extra_forbidden":
-        context = {"name": name, "advice": advise(name, known) or f"see ripwrap.{options.__name__}"}
+        context = {"name": name, "advice": advise(name, known, value) or f"see ripwrap.{options.__name__}"}
         said = PydanticCustomError("extra_forbidden", "unknown option {name}; {advice}", context)
     else:
         limits = problem.get("ctx", {})
@@ -381,7 +384,7 @@ def normalise_path(path: str, sep: str = os.sep) -> str:
 
 
 def _text_path(path: StrPath) -> str:
-    text = os.fspath(path)
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str):
         raise TypeError(f"a path must be a str or os.PathLike[str], got {type(path).__name__}")
     return text

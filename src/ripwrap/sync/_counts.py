@@ -106,6 +106,7 @@ def count_matches(
     )
 
 
+@named_paths
 def file_types(*, rg: Rg = None, timeout: float | None = None) -> dict[str, tuple[str, ...]]:
     """Return the file types that `type=` and `type_not=` accept, each with its globs (`rg --type-list`).
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ripwrap._ripgrep.command import search_query
+from ripwrap._ripgrep.line_ends import across_line_ends
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Mode, Query
@@ -87,9 +88,10 @@ class ContentCall:
             merged.pop("ignore_file", None)
         merged.update(options)
         location = self.scope.location
+        pattern, searched = across_line_ends(self.arguments.pattern, cast("SearchOptions", merged))
         if self.items is not None:
-            return self.items.query(cast("SearchOptions", merged), mode)
-        return search_query(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
+            return self.items.query(pattern, searched, mode)
+        return search_query(pattern, location.cwd, location.paths, searched, mode)
 
     def shown(self, path: str) -> str:
         """Return the path of a file, or the name of an item, as it appears in the answer."""

@@ -133,8 +133,10 @@ def pattern_options(arguments: PatternArguments) -> dict[str, object]:
         "fixed_strings": arguments.fixed_strings,
         "multiline": arguments.multiline,
         "multiline_dotall": arguments.multiline,  # as in the tools that models are trained on
-        # In files with CRLF, `$` matches only with --crlf. But with --crlf, rg refuses a pattern with `\r`.
-        "crlf": "$" in pattern and "\r" not in pattern and "\\r" not in pattern and not arguments.fixed_strings,
+        # In files with CRLF, `$` matches only with --crlf. But with --crlf alone, rg refuses a pattern with `\r`.
+        "crlf": "$" in pattern
+        and not arguments.fixed_strings
+        and (arguments.multiline or ("\r" not in pattern and "\\r" not in pattern)),
     }
     return {name: value for name, value in options.items() if value}
 
