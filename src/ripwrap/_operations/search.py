@@ -79,7 +79,7 @@ def search(
 
 
     async def main():
-        async for match in ripwrap.search(r"TODO: \w+", cwd="docs/demo", type="py", sort="path"):
+        async for match in ripwrap.search(r"TODO: \w+", cwd="demo", type="py", sort="path"):
             print(match.path, match.line_number, match.submatches[0].match)
 
 

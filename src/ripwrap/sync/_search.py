@@ -67,7 +67,7 @@ def search(
     ```python
     from ripwrap import sync
 
-    for match in sync.search(r"TODO: \w+", cwd="docs/demo", type="py", sort="path"):
+    for match in sync.search(r"TODO: \w+", cwd="demo", type="py", sort="path"):
         print(match.path, match.line_number, match.submatches[0].match)
     ```
 
