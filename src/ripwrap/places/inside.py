@@ -125,11 +125,7 @@ def in_files(
     *,
     inner: Place | None = None,
 ) -> Query:
-    """Return the query that searches files, and inside of archives, notebooks and documents.
-
-    Raises:
-        ValueError: A format is unknown or needs a package.
-    """
+    """Return the query that searches files, and inside of archives, notebooks and documents."""
     return replace(query, place=InsidePlace(check_inside(inside), limits, inner))
 
 
