@@ -29,7 +29,7 @@ author = copyright = "The ripwrap maintainers"
 version = release = installed_version("ripwrap")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
-exclude_patterns = ["_build", "demo"]
+exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!ripwrap\.|_).*"),  # names of other packages: the build has no network
