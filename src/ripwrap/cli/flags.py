@@ -101,12 +101,7 @@ def spell_as_flag(hint: Hint) -> str | None:
 
 
 def parse_host(on: str | None) -> "Host | None":
-    """Return the host that `--on` names, or None without `--on`.
-
-    Raises:
-        ValueError: The value names no host; the message begins with `--on`.
-        RemoteError: This machine runs Windows.
-    """
+    """Return the host that `--on` names, or None without `--on`."""
     if on is None:
         return None
     from ripwrap import remote  # late: few searches need it

@@ -27,11 +27,6 @@ def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool)
     """Print the matches of many roots, one root after another, and return the exit code.
 
     With `count`, print the number of matching lines of each root that has such lines.
-
-    Raises:
-        ValueError: There are no roots, or an option for context was given.
-        FileNotFoundError: No directory matches a GLOB of --repositories.
-        RipwrapError: The cluster cannot be used, because `distributed` is missing or the scheduler does not answer.
     """
     for name in ("context", "before_context", "after_context", "passthru"):
         if search.options.get(name):

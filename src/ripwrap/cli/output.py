@@ -44,14 +44,8 @@ def print_all(
 ) -> int:
     """Print every item, and return the exit code. It is 1 if there was no result and no error.
 
-    Warnings of the library, items that are errors, and the errors in a `Summary`, go to stderr.
-
-    Args:
-        items: Items to print.
-        show: Function that prints an item.
-        streams: Options that say if each item is written at once, and if paths that cannot be read are printed.
-        lenient: If False, the exit code is 2 after a warning of the library, unless the warning says that an index was
-            rebuilt. If True, warnings do not change the exit code.
+    Warnings of the library, items that are errors, and the errors in a `Summary`, go to stderr. Unless `lenient`, the
+    exit code is 2 after a warning, but not after a note.
     """
     found = failed = False
     messages = not streams.no_messages

@@ -41,12 +41,7 @@ class PlaceFlags:
     ] = None
 
     def options(self) -> "PlaceOptions":
-        """Return the options of the library.
-
-        Raises:
-            ValueError: `--repository` was given without `--rev`, or `--on` names no host.
-            RemoteError: This machine runs Windows.
-        """
+        """Return the options of the library."""
         if self.repository is not None and self.rev is None:
             raise ValueError("--repository needs a revision; add --rev, or leave --repository out")
         formats = (
@@ -60,11 +55,6 @@ class PlaceFlags:
         """Return the paths of a search and all of its options; the path `-` is standard input.
 
         As in rg, options that choose files have no effect on standard input.
-
-        Raises:
-            ValueError: `-` is not the only path, or standard input has more than `MAX_STDIN_BYTES` bytes.
-
-        Raises what `options()` raises, too.
         """
         if STDIN not in paths:
             return paths, {**options, **self.options()}
@@ -99,11 +89,7 @@ FILES, NO_HISTORY = PlaceFlags(), HistoryFlags()
 def placed(
     place: PlaceFlags, history: HistoryFlags, paths: Sequence[str], options: SearchOptions
 ) -> "tuple[Sequence[str], PlacedSearchOptions]":
-    """Return the paths of a search and all of its options, as `PlaceFlags.of()`, also for a history.
-
-    Raises:
-        ValueError: A place was given that has no history.
-    """
+    """Return the paths of a search and all of its options, as `PlaceFlags.of()`, also for a history."""
     if not history.asked():
         return place.of(paths, options)
     from ripwrap.places.where import History  # late: few searches need it
@@ -114,23 +100,14 @@ def placed(
 
 
 def refuse_together(what: str, others: Mapping[str, object]) -> None:
-    """Raise `ValueError` if an option was given with which the library has no such operation.
-
-    Args:
-        what: Name of an option that was given, or its flag.
-        others: Values of other options, by name; a false value was not given.
-    """
+    """Raise `ValueError` if an option was given with which the library has no such operation."""
     for name, value in others.items():
         if value:
             raise combination_error(name, Hint(what))
 
 
 def history_options(place: PlaceFlags, history: HistoryFlags, paths: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of the library's search in a history.
-
-    Raises:
-        ValueError: A place was given that has no history.
-    """
+    """Return the arguments of the library's search in a history."""
     refuse_together("history", {"where": STDIN in paths, "inside": place.inside, "on": place.on})
     rev = "HEAD" if place.rev is None else place.rev
     return {"rev": rev, "since": history.since, "repositories": place.repository}

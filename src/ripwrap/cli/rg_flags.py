@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 
 class Missing(NamedTuple):
-    """Flags of rg that `ripwrap search` does not have.
-
-    Attributes:
-        flags: Long and short names.
-        reason: Reason why they are missing.
-        instead: What to do, as an imperative.
-    """
+    """Flags of rg that `ripwrap search` does not have."""
 
     flags: tuple[str, ...]
     reason: str

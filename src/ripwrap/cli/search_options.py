@@ -30,12 +30,7 @@ class PatternFlags:
     ] = ()
 
     def of(self, pattern: str | None, paths: Sequence[str], cwd: str) -> tuple[str | tuple[str, ...], Sequence[str]]:
-        """Return the patterns and paths of a search, of which `pattern` and `paths` are the arguments.
-
-        Raises:
-            ValueError: There is no pattern, or a file is not UTF-8.
-            OSError: A file cannot be read.
-        """
+        """Return the patterns and paths of a search, of which `pattern` and `paths` are the arguments."""
         if self == NO_PATTERNS:
             if pattern is None:
                 raise ValueError("PATTERN is missing; see `ripwrap search --help`")
@@ -185,16 +180,7 @@ NO_NEAR, NO_ROOTS, IN_CWD = NearOptions(), ManyRoots(), SearchRun()
 
 @dataclass(frozen=True)
 class TerminalSearch:
-    """Search of the command line.
-
-    Attributes:
-        pattern: Regular expression, or several.
-        paths: Files and directories to search; without one, all.
-        run: Directory to search in, rg, and if results are printed as JSON.
-        lines: How lines are printed.
-        limit: Maximum number of results; `None` is no limit.
-        options: Options of the search, and of the place in which it looks.
-    """
+    """Search of the command line."""
 
     pattern: str | tuple[str, ...]
     paths: Sequence[str]
