@@ -302,7 +302,7 @@ class _Reader:
                 kept.members.clear()  # `tarfile` would keep the headers of all members
                 for key in kept.pax_headers.keys() - _GLOBAL_HEADERS:
                     del kept.pax_headers[key]
-                counting.left = info.size + HEADER_BYTES
+                counting.most = kept.offset + HEADER_BYTES  # where the next header begins, whatever this one says
                 if not info.isreg():
                     self._count_member()
                 else:
