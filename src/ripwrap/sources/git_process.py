@@ -10,18 +10,16 @@ import errno
 import io
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import threading
 import time
-import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import IO, Any, cast
 
+from ripwrap._concurrency import defer_interrupts
 from ripwrap._subprocess import (
     Popen,
-    defer_interrupts,
+    TemporaryFolder,
     kill,
     open_temporary_file,
     start,
@@ -106,7 +104,7 @@ class Git:
         self._lock = threading.Lock()
         self._running: Popen | None = None
         self._closed = False
-        self._delete: Callable[[], object] | None = None
+        self._folder: TemporaryFolder | None = None
         self._variables: Mapping[str, str] = {}
 
     def open(self) -> None:
@@ -135,15 +133,20 @@ class Git:
             )
         finder.check_contents(repository)
         try:
-            folder = tempfile.mkdtemp(prefix="ripwrap-git-")
+            folder = TemporaryFolder("ripwrap-git-")
         except OSError as error:
             raise SearchError(
                 f"could not make a temporary directory for git: {error}; set TMPDIR to a writable directory"
             ) from error
-        with self._lock:
-            self._delete = weakref.finalize(self, _delete, folder, os.getpid())
-        self._variables = prepare(repository, finder, folder, self._parse_settings)
-        self.check()
+        try:
+            variables = prepare(repository, finder, folder.path, self._parse_settings)
+            with self._lock:  # until now, `close()` must not delete what this thread still writes
+                self._folder = folder
+            self.check()
+        except BaseException:
+            folder.delete()
+            raise
+        self._variables = variables
 
     def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "GitOutput":
         """Start a command of git in the repository, and return an `GitOutput`, from which its output can be read.
@@ -169,13 +172,12 @@ class Git:
             self._closed = True
             if self._running is not None:
                 kill(self._running)
-            if self._delete is not None:
-                self._delete()
+            if self._folder is not None:
+                self._folder.delete()
 
     def check(self) -> None:
         """Raise `InterruptedError` if the search has ended, and `TimeoutError` if its time limit was reached."""
         if self._closed:
-            self.close()
             raise InterruptedError("the search has ended")
         if self.left() == 0:
             raise TimeoutError("the time limit was reached while git read the repository; allow more time")
@@ -350,11 +352,6 @@ def _write(file: IO[bytes], chunk: bytes) -> None:
         raise SearchError(
             f"a temporary file cannot be written: {error}; set TMPDIR to a directory with enough free space"
         ) from error
-
-
-def _delete(folder: str, pid: int) -> None:
-    if os.getpid() == pid:  # a forked process must not delete it
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _no_directory(cwd: str) -> FileNotFoundError:

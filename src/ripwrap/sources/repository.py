@@ -137,7 +137,7 @@ class RepositoryFinder:
         """
         path = self.real(os.path.join(folder, name))
         try:
-            with open(open_regular_file(os.path.dirname(path), os.path.basename(path), follow=False), "rb") as file:
+            with open_regular_file(os.path.dirname(path), os.path.basename(path), follow=False) as file:
                 content = file.read(max_bytes + 1)
         except OSError:
             return b""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from ripwrap._concurrency import ProcessLock, hold_lock
+from ripwrap._concurrency import ProcessLock, hold_lock, holding
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import (
@@ -140,32 +140,35 @@ class Store:
     def _retry(self, call: Callable[[], T]) -> T:
         if not HAS_SQLITE:
             raise RipwrapError("an index needs SQLite, which this Python does not have; use a Python with sqlite3")
+        return holding(self._lock, check, lambda: self._attempt(call))
+
+    def _attempt(self, call: Callable[[], T]) -> T:
+        check()
         damage = ""
-        with self._hold():
-            for _ in range(3):
-                try:
-                    if damage:
-                        self._clear(damage)
-                        damage = ""
-                    return call()
-                except sqlite3.Error as error:
-                    check_error(error)
-                    if self._read_only or not is_damage(error):
-                        self._close()
-                        raise self._translate(error) from error
-                    self._discard(f"it is damaged ({error})")
-                except (_StaleError, DamageError) as error:
-                    self._check_writable(error)
-                    self._discard(str(error) if isinstance(error, _StaleError) else f"it is damaged ({error})")
-                except RebuildError as error:
-                    self._check_writable(error)
-                    damage = str(error)
-                except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
-                    # A damaged value may have any type. If all rows are sound, the error has another cause.
-                    if not (why := self._why_damaged()):
-                        raise
-                    self._check_writable(error)
-                    self._discard(f"it is damaged ({why})")
+        for _ in range(3):
+            try:
+                if damage:
+                    self._clear(damage)
+                    damage = ""
+                return call()
+            except sqlite3.Error as error:
+                check_error(error)
+                if self._read_only or not is_damage(error):
+                    self._close()
+                    raise self._translate(error) from error
+                self._discard(f"it is damaged ({error})")
+            except (_StaleError, DamageError) as error:
+                self._check_writable(error)
+                self._discard(str(error) if isinstance(error, _StaleError) else f"it is damaged ({error})")
+            except RebuildError as error:
+                self._check_writable(error)
+                damage = str(error)
+            except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
+                # A damaged value may have any type. If all rows are sound, the error has another cause.
+                if not (why := self._why_damaged()):
+                    raise
+                self._check_writable(error)
+                self._discard(f"it is damaged ({why})")
         raise RipwrapError(f"the index {shown(str(self.path))} was damaged three times in a row; check the disk")
 
     def _why_damaged(self) -> str:
@@ -215,10 +218,13 @@ class Store:
             RipwrapError: The database cannot be deleted, or belongs to another program.
             TimeoutError: The caller is cancelled.
         """
-        with self._hold():
+
+        def remove() -> None:
             self._close()
             with self._hold_file():
                 self.files.remove("the caller asked for it")
+
+        holding(self._lock, check, remove)
 
     def close(self) -> None:
         """Close the database; the next call opens it again."""
@@ -227,12 +233,6 @@ class Store:
 
     def __del__(self) -> None:
         self._close()
-
-    @contextmanager
-    def _hold(self) -> Generator[None]:
-        with hold_lock(self._lock, check):
-            check()
-            yield
 
     def _identify(self) -> tuple[int, int, int] | None:
         """Return a key that changes if another process replaces the database file, or if this process is forked.
