@@ -199,11 +199,11 @@ class Git:
         # git refuses a larger allocation, because an object may pretend any size. The variable is not in git's manual;
         # see memory_limit_check() in wrapper.c.
         env |= {**_SETTINGS, "GIT_ALLOC_LIMIT": str(self.max_bytes + _SPARE_BYTES), **variables}
-        stderr = open_temporary_file()
         given = stdin if isinstance(stdin, int) else stdin.fileno()
         with self._lock:
             if self._closed:
                 raise InterruptedError("the search has ended")
+            stderr = open_temporary_file()
             try:
                 if program is None:
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
