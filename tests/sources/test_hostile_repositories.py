@@ -552,14 +552,14 @@ def test_search_that_ends_while_the_repository_is_prepared_leaves_nothing(tmp_pa
     def end_at(number: int) -> int:
         """End the search at the `number`-th line, and return how many lines there were."""
         seen, known = 0, Git(str(root), None, 1 << 20)
+        ending = threading.Thread(target=known.close)
 
         def trace(frame: FrameType, event: str, _: object) -> "TraceFunction | None":
             nonlocal seen
             seen += event == "line"
             if event == "line" and seen == number:
-                ending = threading.Thread(target=known.close)  # which may wait for a lock of this thread
                 ending.start()
-                ending.join(0.05)
+                ending.join(0.05)  # it may wait for a lock of this thread
             return trace if frame.f_code in codes else None
 
         before = sys.gettrace()
@@ -571,6 +571,8 @@ def test_search_that_ends_while_the_repository_is_prepared_leaves_nothing(tmp_pa
             assert number
         finally:
             sys.settrace(before)
+            if ending.ident:
+                ending.join()
             if late or not number:
                 known.close()
         assert os.listdir(tmp_path / "temporary") == [], f"line {number}"
