@@ -2,6 +2,10 @@
 
 import logging
 import os
+import re
+import subprocess
+import zipfile
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -18,7 +22,7 @@ from support.paths import native
 from support.waiting import TIMEOUTS
 
 Plant = Callable[..., Path]
-pytestmark = [pytest.mark.rg_matrix, pytest.mark.usefixtures("leaks_nothing")]
+pytestmark = [pytest.mark.rg_ends, pytest.mark.usefixtures("leaks_nothing")]
 
 # Each operation that takes `paths`, with the arguments that it needs.
 OPERATIONS: dict[str, tuple[str, ...]] = {
@@ -51,33 +55,30 @@ def run(backend: str, operation: str, **options: Any) -> Any:
     return anyio.run(collect, backend=backend)
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "sync"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 class TestMissingPaths:
     @pytest.mark.slow
-    def test_operation_raises_if_every_path_is_missing(
-        self, rg: RgBinary, plant: Plant, operation: str, backend: str
-    ) -> None:
+    def test_operation_raises_if_every_path_is_missing(self, newest: RgBinary, plant: Plant, operation: str) -> None:
         """A search of nothing but missing paths is an error, and not an answer without matches."""
         folder = plant({"a": "needle\n"})
         with pytest.raises(FileNotFoundError, match="no such file or directory; check paths or cwd") as caught:
-            run(backend, operation, cwd=folder, rg=rg, paths="gone")
+            run("asyncio", operation, cwd=folder, rg=newest, paths="gone")
         assert caught.value.filename == "gone"
         with pytest.raises(FileNotFoundError, match=r"none of the 3 paths exists \(gone, a[/\\]b, lost\)") as caught:
-            run(backend, operation, cwd=folder, rg=rg, paths=["gone", Path("a/b"), "./lost"])
+            run("asyncio", operation, cwd=folder, rg=newest, paths=["gone", Path("a/b"), "./lost"])
         assert caught.value.filename == "gone"
 
     @pytest.mark.slow
     def test_operation_answers_if_one_path_exists_and_its_answer_has_errors(
-        self, rg: RgBinary, plant: Plant, operation: str, backend: str
+        self, newest: RgBinary, plant: Plant, operation: str
     ) -> None:
         """If only some paths are missing, the answer has the others."""
         folder = plant({"a": "needle\n", "b": "no\n"})
         if operation in ("grep", "search_messages"):
-            assert run(backend, operation, cwd=folder, rg=rg, paths=["gone", "a", "b"])
+            assert run("asyncio", operation, cwd=folder, rg=newest, paths=["gone", "a", "b"])
         else:
             with pytest.raises(FileNotFoundError, match="'gone'"):
-                run(backend, operation, cwd=folder, rg=rg, paths=["gone", "a", "b"])
+                run("asyncio", operation, cwd=folder, rg=newest, paths=["gone", "a", "b"])
 
 
 @pytest.mark.posix
@@ -117,7 +118,6 @@ def test_path_that_may_not_be_seen_is_not_missing(unprivileged: Path, plant: Pla
     assert [(error.path, error.kind) for error in summary.errors] == [("closed/a", "denied")]
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "sync"])
 class TestBrokenLinks:
     @pytest.fixture
     def linked(self, needs_posix: None, plant: Plant) -> Path:
@@ -129,17 +129,17 @@ class TestBrokenLinks:
     @pytest.mark.slow
     @pytest.mark.parametrize("operation", OPERATIONS)
     def test_operation_logs_no_warning(
-        self, rg: RgBinary, linked: Path, operation: str, backend: str, caplog: pytest.LogCaptureFixture
+        self, newest: RgBinary, linked: Path, operation: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         """Links are followed by default, so a broken link would give a warning for each call."""
         with caplog.at_level(logging.INFO, "ripwrap"):
-            run(backend, operation, cwd=linked, rg=rg, glob=["*"])
+            run("sync", operation, cwd=linked, rg=newest, glob=["*"])
         assert [record.getMessage() for record in caplog.records if record.levelno > logging.INFO] == []
 
-    def test_answer_lists_the_links_and_its_message_does_not(self, rg: RgBinary, linked: Path, backend: str) -> None:
+    def test_answer_lists_the_links_and_its_message_does_not(self, rg: RgBinary, linked: Path) -> None:
         """The links are data of the answer."""
-        result: ripwrap.GrepResult = run(backend, "grep", cwd=linked, rg=rg)
-        *_, summary = run(backend, "search_messages", cwd=linked, rg=rg)
+        result: ripwrap.GrepResult = run("sync", "grep", cwd=linked, rg=rg)
+        *_, summary = run("sync", "search_messages", cwd=linked, rg=rg)
         assert set(summary.errors) == set(result.errors)
         assert {(error.path, error.kind, error.harmless) for error in result.errors} == {
             ("broken", "broken_link", True),
@@ -147,13 +147,13 @@ class TestBrokenLinks:
         }
         assert result.message == "2 matches in 2 files."
 
-    def test_link_that_is_named_is_a_missing_path(self, rg: RgBinary, linked: Path, backend: str) -> None:
+    def test_link_that_is_named_is_a_missing_path(self, rg: RgBinary, linked: Path) -> None:
         """The caller expects something behind it."""
-        *_, summary = run(backend, "search_messages", cwd=linked, rg=rg, paths=["a", "./d/broken"])
+        *_, summary = run("sync", "search_messages", cwd=linked, rg=rg, paths=["a", "./d/broken"])
         ((error),) = summary.errors
         assert (error.path, error.kind, error.harmless) == ("d/broken", "missing", False)
         with pytest.raises(FileNotFoundError, match="'d/broken'"):
-            run(backend, "files", cwd=linked, rg=rg, paths=["a", "./d/broken"])
+            run("sync", "files", cwd=linked, rg=rg, paths=["a", "./d/broken"])
 
 
 @pytest.mark.slow
@@ -318,3 +318,47 @@ def test_paths_may_be_any_iterable(rg: RgBinary, plant: Plant) -> None:
         assert sorted(sync.files(cwd=folder, rg=rg, paths=paths)) == ["a", "b"]
     assert [file.path for file in sync.grep("x|y", cwd=folder, rg=rg, paths=iter("b"), explain=True)] == []
     assert len(list(sync.files(cwd=folder, rg=rg, paths=iter(())))) == 3
+
+
+OVERLAPS = [
+    [".", "a.py"], ["a.py", "."], ["a.py", "a.py"], ["d", "d/b.py"], ["d/b.py", "d/"], ["d", "d"], ["d/e", ".", "d"],
+    ["d/e/c.py", "d/e", "d", "."], [".", "late"], ["late", "."], [".", "."], ["d/", "d"], ["./d", "d/e"],
+    [".ignored", "."], ["a.py", "d"], ["d/../a.py", "a.py"],
+]  # fmt: skip
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("paths", OVERLAPS, ids=" ".join)
+def test_file_that_two_paths_reach_is_answered_once(newest: RgBinary, plant: Plant, paths: list[str]) -> None:
+    """The streams yield what rg prints, twice; an answer about files has each file once, as the last-named path."""
+    folder = plant(
+        {"a.py": "needle\n", "d/b.py": "needle needle\n", "d/e/c.py": "x\nneedle\n", ".gitignore": ".ignored\n"}
+        | {".ignored": "needle\n", "late": b"needle\n" + b"x\n" * 80_000 + b"\0\nneedle\n", "f.zip": b""}
+    )
+    with zipfile.ZipFile(folder / "f.zip", "w") as archive:
+        archive.writestr("m", "needle\n")
+    argv = [newest.path, "--no-config", "--null", "--hidden", "--no-require-git", "--count-matches", "needle", *paths]
+    done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    found = re.findall(r"(?:\./)?([^\0]+)\0([0-9]+)\n", done.stdout.decode())
+    options: dict[str, Any] = {"cwd": folder, "paths": paths, "rg": newest}
+    assert sorted((one.path, str(one.count)) for one in sync.count_matches("needle", **options)) == sorted(found)
+    hits = {path: int(number) for path, number in found if path != "late"}
+    lines = sorted([*hits] + ["late"] * (2 if "late" in paths else 1) * any(one in (".", "late") for one in paths))
+    result = sync.grep("needle", **options)
+    assert sorted(match.path for match in result.matches) == lines
+    assert (result.total_matches, result.files_matched) == (len(lines), len(set(lines)))
+    assert [file.path for file in result.files] == sorted(set(lines))
+    near = sync.grep("needle", near="needle", within=0, **options)
+    assert (near.total_matches, near.files_matched) == (len(lines), len(set(lines)))
+    assert sorted(sync.files_matching(all_of=["needle", "n"], **options)) == sorted(set(lines))
+    scanned = Counter(hit.path for hit in sync.scan({"one": "needle"}, **options) if hit.path != "late")
+    assert scanned == hits
+    within = sync.grep("needle", inside="zip", **options)
+    assert within.total_matches == len(lines) + ("." in paths)
+    by_place = {os.path.realpath(folder / path): number for path, number in hits.items()}
+    plan = sync.replace("needle", "pin", hidden=True, **options)
+    edits = {os.path.realpath(folder / file.path): len([*file.edits]) for file in plan.files}
+    assert {path: number for path, number in edits.items() if not path.endswith("late")} == by_place
+    references = sync.references("needle", hidden=True, **options)
+    places = [(use.path, use.line, use.column) for use in (*references.definitions, *references.uses)]
+    assert len(places) == len(set(places)) > 0

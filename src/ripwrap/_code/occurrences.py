@@ -53,7 +53,7 @@ _MODULE_PART = re.compile(r"\s*(?:\.\s*[^\W\d*]|::\s*[^\W\d*{]|import\b)")
 
 _CALL = re.compile(r"\s{0,20}(?:\?\.|\?|!)?\s{0,20}(?:(?:::)?<[\w\s,.<>\[\]?&*:'|]{0,200}>\s{0,20})?\(|!\s{0,20}[\[{(]")
 _SHELL_COMMAND = re.compile(r"(?:^|[|;&(`!]|\b(?:then|do|else|if|while|until|exec|sudo|time))\s*$")
-_DECORATOR = re.compile(r"\s*@(?:\w+\s*\.\s*)*+")
+_DECORATOR = re.compile(r"\s*@(?:\w+\s*\.\s*)*")
 _MEMBER = re.compile(r"(?:\.|->|::|\?\.|!!\.)\s*$")
 _RECEIVER = re.compile(r"([\w$]+)\s*(?:\(\s*\))?\s*(?:\.|->|::|\?\.|!!\.)\s*$")
 _ASSIGNED = re.compile(r"\s*(?::[^=]+)?=(?!=)")

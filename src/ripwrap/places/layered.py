@@ -20,17 +20,7 @@ def layered(
     formats: tuple[str, ...],
     roots: Sequence[str] = (),
 ) -> Source:
-    """Return the source of items of which some are replaced by texts, and of what is inside of them.
-
-    Args:
-        opens: Function that returns the items.
-        texts: Map from names to texts; `None` leaves the item out.
-        formats: Formats to search inside of; empty opens no items.
-        roots: Paths of the search, outside of which a text is no item; empty is all.
-
-    Raises:
-        ValueError: A format is unknown or needs a package.
-    """
+    """Return the source of items of which some are replaced by texts, and of what is inside of them."""
     items = opens()
     source = items if isinstance(items, Source) else _Plain(cast("Iterable[Item]", items))
     if texts:

@@ -108,7 +108,7 @@ def replace(
     ```python
     from ripwrap import sync
 
-    plan = sync.replace(r"TODO: (\w+)", "DONE: $1", cwd="docs/demo", glob="*.py", context=0)
+    plan = sync.replace(r"TODO: (\w+)", "DONE: $1", cwd="demo", glob="*.py", context=0)
     print(plan)
     ```
 
@@ -139,7 +139,8 @@ def replace(
             `$$` is a dollar sign. Without `escapes`, a backslash has no special meaning, as in `rg --replace`; only
             `\1` without a group such as `$1` is an error. A newline is written as it is, also in a file with CRLF.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search, any number of them; empty is all of `cwd`.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file that several
+            of them reach is searched once.
         escapes: Read `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` in the replacement as escapes.
         max_bytes: Maximum size in bytes of a file, before and after the change; larger files are left out. It is also
             the maximum size of all edits together: their old and new texts, and 500 bytes for each edit.
@@ -169,6 +170,7 @@ def replace(
     return ReplacePlan(root=known.root, files=known.files, errors=known.errors, hidden_matches=known.hidden_matches)
 
 
+@named_paths
 def undo(
     journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None, timeout: float | None = None
 ) -> AppliedEdits:
