@@ -104,6 +104,8 @@ CALLS: dict[str, Callable[[Path], None]] = {
     one.__name__: one for one in (read_file, read_bytes, apply, search, items, inside, overlay, rank, refresh)
 }
 
+NAMES = [pytest.param(one, marks=[pytest.mark.extra] if one == "refresh" else []) for one in CALLS]
+
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -150,7 +152,7 @@ NEAR = frozenset({tempfile.__file__, sys.modules["contextlib"].__file__})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*CALLS])
+@pytest.mark.parametrize("name", NAMES)
 def test_ctrl_c_at_any_place_leaves_nothing(root: Path, name: str) -> None:
     """At each place where Python looks for signals, in turn; in `nox -s stress` at all of them."""
     assert threading.current_thread() is threading.main_thread()
@@ -168,7 +170,7 @@ def test_ctrl_c_at_any_place_leaves_nothing(root: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*CALLS])
+@pytest.mark.parametrize("name", NAMES)
 def test_ctrl_c_at_random_times_leaves_nothing(root: Path, name: str) -> None:
     """From another thread, so that it comes also within calls of the system."""
     call, main = CALLS[name], threading.get_ident()

@@ -283,28 +283,9 @@ class ProcessLock:
             self._lock.release()
 
 
-def holding(lock: AnyLock, check: Callable[[], object], call: Callable[[], T]) -> T:
-    """Call a function with a lock held. While waiting for it, call `check` repeatedly; its exception ends the wait.
-
-    If Ctrl-C comes, the lock is free before the exception reaches the caller; with a context manager it may be held
-    until the exception is forgotten.
-    """
-    held = False
-    try:
-        while not held:
-            with defer_interrupts():
-                held = lock.acquire(timeout=LOCK_POLL_INTERVAL)
-            if not held:
-                check()
-        return call()
-    finally:
-        if held:
-            lock.release()
-
-
 @contextmanager
 def hold_lock(lock: AnyLock, check: Callable[[], object]) -> Generator[None]:
-    """Hold a lock in a block, as `holding()` does in a call."""
+    """Hold a lock. While waiting for it, call `check` repeatedly; an exception from `check` ends the wait."""
     held = False
     try:
         while not held:

@@ -76,10 +76,7 @@ class Spool:
 
     def __init__(self) -> None:
         """Make the directory."""
-        try:
-            self._folder = TemporaryFolder("ripwrap-items-")
-        except OSError as error:
-            raise _disk_error(error) from error
+        self._folder = TemporaryFolder("ripwrap-items-")
         self.path: str = self._folder.path
         self._batches = 0
         self._items = 0

@@ -7,8 +7,8 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Sequence
-from typing import IO
+from collections.abc import Callable, Sequence
+from typing import IO, TypeVar
 
 from ripwrap._concurrency import defer_interrupts, poll_intervals
 from ripwrap.errors import SearchError
@@ -55,6 +55,8 @@ __all__ = [
     "widen_pipe",
 ]
 
+T = TypeVar("T")
+
 
 def spawn(
     argv: Sequence[str],
@@ -77,7 +79,7 @@ class TemporaryFolder:
 
     def __init__(self, prefix: str) -> None:
         with defer_interrupts():
-            self.path: str = tempfile.mkdtemp(prefix=prefix)
+            self.path: str = _in_temporary_folder(lambda: tempfile.mkdtemp(prefix=prefix))
             self._finalizer = weakref.finalize(self, _delete, self.path, os.getpid())
 
     def __enter__(self) -> str:
@@ -99,12 +101,16 @@ def _delete(folder: str, pid: int) -> None:
 
 def open_temporary_file() -> IO[bytes]:
     """Open a temporary file for the output of a child; unlike a pipe, it does not fill up."""
+    with defer_interrupts():
+        return _in_temporary_folder(tempfile.TemporaryFile)
+
+
+def _in_temporary_folder(make: Callable[[], T]) -> T:
     try:
-        with defer_interrupts():
-            return tempfile.TemporaryFile()
+        return make()
     except OSError as error:
         raise SearchError(
-            f"could not create a temporary file for a program's output: {error}; set TMPDIR to a writable directory"
+            f"could not make a temporary file or directory: {error}; set TMPDIR to a writable directory"
         ) from error
 
 

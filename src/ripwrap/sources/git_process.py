@@ -119,12 +119,7 @@ class Git:
                 )
             )
         finder.check_contents(repository)
-        try:
-            folder = TemporaryFolder("ripwrap-git-")
-        except OSError as error:
-            raise SearchError(
-                f"could not make a temporary directory for git: {error}; set TMPDIR to a writable directory"
-            ) from error
+        folder = TemporaryFolder("ripwrap-git-")
         try:
             variables = prepare(repository, finder, folder.path, self._parse_settings)
             with self._lock:  # until now, `close()` must not delete what this thread still writes

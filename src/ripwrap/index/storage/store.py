@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from ripwrap._concurrency import ProcessLock, hold_lock, holding
+from ripwrap._concurrency import ProcessLock, hold_lock
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import (
@@ -93,7 +93,7 @@ class Store:
         self.checks: RowChecks = RowChecks(self.files.database)
         self.path: Path = self.files.database
         self.versions: dict[str, str] = {"schema": str(SCHEMA_VERSION), **versions}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # so that `close()` does not wait for a call that Ctrl-C has ended
         self._database: Connection | None = None
         self._identity: tuple[int, int, int] | None = None
         self._checked = False
@@ -140,35 +140,32 @@ class Store:
     def _retry(self, call: Callable[[], T]) -> T:
         if not HAS_SQLITE:
             raise RipwrapError("an index needs SQLite, which this Python does not have; use a Python with sqlite3")
-        return holding(self._lock, check, lambda: self._attempt(call))
-
-    def _attempt(self, call: Callable[[], T]) -> T:
-        check()
         damage = ""
-        for _ in range(3):
-            try:
-                if damage:
-                    self._clear(damage)
-                    damage = ""
-                return call()
-            except sqlite3.Error as error:
-                check_error(error)
-                if self._read_only or not is_damage(error):
-                    self._close()
-                    raise self._translate(error) from error
-                self._discard(f"it is damaged ({error})")
-            except (_StaleError, DamageError) as error:
-                self._check_writable(error)
-                self._discard(str(error) if isinstance(error, _StaleError) else f"it is damaged ({error})")
-            except RebuildError as error:
-                self._check_writable(error)
-                damage = str(error)
-            except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
-                # A damaged value may have any type. If all rows are sound, the error has another cause.
-                if not (why := self._why_damaged()):
-                    raise
-                self._check_writable(error)
-                self._discard(f"it is damaged ({why})")
+        with self._hold():
+            for _ in range(3):
+                try:
+                    if damage:
+                        self._clear(damage)
+                        damage = ""
+                    return call()
+                except sqlite3.Error as error:
+                    check_error(error)
+                    if self._read_only or not is_damage(error):
+                        self._close()
+                        raise self._translate(error) from error
+                    self._discard(f"it is damaged ({error})")
+                except (_StaleError, DamageError) as error:
+                    self._check_writable(error)
+                    self._discard(str(error) if isinstance(error, _StaleError) else f"it is damaged ({error})")
+                except RebuildError as error:
+                    self._check_writable(error)
+                    damage = str(error)
+                except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
+                    # A damaged value may have any type. If all rows are sound, the error has another cause.
+                    if not (why := self._why_damaged()):
+                        raise
+                    self._check_writable(error)
+                    self._discard(f"it is damaged ({why})")
         raise RipwrapError(f"the index {shown(str(self.path))} was damaged three times in a row; check the disk")
 
     def _why_damaged(self) -> str:
@@ -218,13 +215,10 @@ class Store:
             RipwrapError: The database cannot be deleted, or belongs to another program.
             TimeoutError: The caller is cancelled.
         """
-
-        def remove() -> None:
+        with self._hold():
             self._close()
             with self._hold_file():
                 self.files.remove("the caller asked for it")
-
-        holding(self._lock, check, remove)
 
     def close(self) -> None:
         """Close the database; the next call opens it again."""
@@ -233,6 +227,12 @@ class Store:
 
     def __del__(self) -> None:
         self._close()
+
+    @contextmanager
+    def _hold(self) -> Generator[None]:
+        with hold_lock(self._lock, check):
+            check()
+            yield
 
     def _identify(self) -> tuple[int, int, int] | None:
         """Return a key that changes if another process replaces the database file, or if this process is forked.
