@@ -75,7 +75,7 @@ LIKE_RG: FileOptions = {"follow": False}
 class Option:
     """Flag or argument of a command, as a part of the annotation of a parameter or field.
 
-    Without `names`, the flag is that of the parameter, such as `--max-lines`; the names in `off` set False. `default` is
+    Without `names`, the flag is that of the parameter, such as `--max-lines`; names in `off` set False. `default` is
     what help texts say in place of the default of the parameter.
     """
 
