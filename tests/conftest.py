@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shutil
 import signal
 import ssl
+import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -20,6 +22,7 @@ from filelock import FileLock
 
 from support import rgs
 from support.effort import times
+from support.git import require_git
 
 # Slow imports (Hypothesis, psutil, ripwrap) are in the fixtures that need them, so that a pure test file starts fast.
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from ripwrap import binary
     from support.mirror import Mirror
 
+ROOT = Path(__file__).parent.parent
 ALL_EXTRAS = bool(os.environ.get("RIPWRAP_ALL_EXTRAS"))
 
 FEW_CASES = bool(os.environ.get("RIPWRAP_FEW_CASES"))
@@ -460,3 +464,22 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setattr(tempfile, "tempdir", str(path))
     yield path
     assert list(path.iterdir()) == []
+
+
+@pytest.fixture(scope="session")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Clone of the repository as it is here, with the demo that `scripts/demo.py` makes in it."""
+    require_git()
+    folder = tmp_path_factory.mktemp("clone") / "ripwrap"
+    subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, folder], check=True)
+    new = [["git", "diff", "-z", "--name-only", "HEAD"], ["git", "ls-files", "-z", "--others", "--exclude-standard"]]
+    names = b"".join(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout for command in new)
+    for name in names.split(b"\0")[:-1]:
+        source, target = ROOT / os.fsdecode(name), folder / os.fsdecode(name)
+        target.unlink(missing_ok=True)
+        if source.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    for command in (["git", "add", "--all"], [sys.executable, "scripts/demo.py"]):
+        subprocess.run(command, cwd=folder, check=True)
+    return folder

@@ -37,8 +37,8 @@ import ripwrap
 import tool_definitions
 from ripwrap import Workspace, mcp
 from ripwrap.binary import RgBinary
-from ripwrap.cli import app as cli
-from ripwrap.cli.run_mcp import run_mcp
+from ripwrap.cli.commands import meaning
+from ripwrap.cli.mcp import run_mcp
 from ripwrap.errors import RipwrapError
 from ripwrap.mcp import clients, transports
 from ripwrap.mcp.transports import warn_without_rg
@@ -1134,7 +1134,7 @@ class Gate:
 sys.meta_path.insert(0, Gate())
 import anyio
 from mcp import Client
-from ripwrap.cli.run_mcp import run_mcp
+from ripwrap.cli.mcp import run_mcp
 from ripwrap.mcp import transports
 
 async def use(server):
@@ -1600,9 +1600,10 @@ def test_configuration_in_the_docs_parses_and_runs_ripwrap_mcp(language: str, sn
     config = json.loads(snippet) if language == "json" else tomllib.loads(snippet)
     for command in commands(config):
         program, *arguments = command[command.index("ripwrap") :]
-        function, bound, _ = cli.app.parse_args(arguments, exit_on_error=False, print_error=False)
-        assert (program, function) == ("ripwrap", run_mcp)
-        assert bound.arguments.get("root")
+        call = meaning(arguments)
+        assert isinstance(call, partial)
+        assert (program, call.func) == ("ripwrap", run_mcp)
+        assert call.keywords["root"]
 
 
 def test_docs_have_a_configuration_for_every_client() -> None:

@@ -81,13 +81,13 @@ def test_every_public_name_has_a_docstring() -> None:
 
 BUILDS = {"email", "importlib.metadata", "pydantic.plugin._loader"}
 """Modules that pydantic imports when it makes its first validator."""
-HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdirs", "trio", "asyncio", "sqlite3"}
+HEAVY = {"httpx", "pathspec", "mcp", "rich", "filelock", "platformdirs", "trio", "asyncio", "sqlite3"}
 PLAIN_COMMAND = {
     *HEAVY,
     "attr",
     *("ripwrap.workspace", "ripwrap.index", "ripwrap.results", "ripwrap._operations.grep", "ripwrap.places.items"),
 }
-"""What a command line that is run without cyclopts does not import."""
+"""What a plain command line does not import."""
 
 
 @pytest.mark.slow

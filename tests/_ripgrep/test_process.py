@@ -469,7 +469,7 @@ class TestMisbehaviour:
 
 
 def blocking(rg: "str | Path | RgBinary | None" = None, **options: object) -> list[Match]:
-    return list(sync.search("x", rg=rg, **options))  # type: ignore[arg-type]
+    return list(sync.search("x", rg=rg, **options))  # type: ignore[call-overload]
 
 
 @pytest.mark.fact(7)

@@ -152,7 +152,7 @@ async def replace(
 
 
     async def main():
-        plan = await ripwrap.replace(r"TODO: (\w+)", "DONE: $1", cwd="docs/demo", glob="*.py", context=0)
+        plan = await ripwrap.replace(r"TODO: (\w+)", "DONE: $1", cwd="demo", glob="*.py", context=0)
         print(plan)
 
 

@@ -74,7 +74,7 @@ async def grep(
 
     import ripwrap
 
-    result = asyncio.run(ripwrap.grep("TODO", cwd="docs/demo", limit=1, context=0))
+    result = asyncio.run(ripwrap.grep("TODO", cwd="demo", limit=1, context=0))
     print(result.files[0].path, result.files[0].matches[0].text)
     print(result.message)
     ```

@@ -78,14 +78,13 @@ async def tree_text(
 
     import ripwrap
 
-    print(asyncio.run(ripwrap.tree_text(cwd="docs/demo")))
+    print(asyncio.run(ripwrap.tree_text(cwd="demo", glob="*.py")))
     ```
 
     ```text
     shop/
         cart.py
         till.py
-    README.txt
     ```
 
     The arguments and errors are the same as in `tree()`.

@@ -43,7 +43,7 @@ def grep(
     ```python
     from ripwrap import sync
 
-    result = sync.grep("TODO", cwd="docs/demo", limit=1, context=0)
+    result = sync.grep("TODO", cwd="demo", limit=1, context=0)
     print(result.files[0].path, result.files[0].matches[0].text)
     print(result.message)
     ```

@@ -108,7 +108,7 @@ def replace(
     ```python
     from ripwrap import sync
 
-    plan = sync.replace(r"TODO: (\w+)", "DONE: $1", cwd="docs/demo", glob="*.py", context=0)
+    plan = sync.replace(r"TODO: (\w+)", "DONE: $1", cwd="demo", glob="*.py", context=0)
     print(plan)
     ```
 

@@ -32,7 +32,7 @@ def assert_absent(
     ```python
     from ripwrap import testing
 
-    testing.assert_absent("print(", fixed_strings=True, cwd="docs/demo", glob="*.py")
+    testing.assert_absent("print(", fixed_strings=True, cwd="demo", glob="*.py")
     ```
 
     Args:
