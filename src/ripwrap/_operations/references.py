@@ -91,7 +91,8 @@ async def references(
         name: Name to find, e.g. `total`, or qualified by its class or module, as in `Cart.total`: only these
             definitions are then listed, and uses of others have low confidence.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search, any number of them; empty is all of `cwd`.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file that several
+            of them reach is searched once.
         limit: Maximum number of uses; `None` is no limit. The first 5,000 lines with the name, in path order, are
             looked at.
         timeout: Seconds that the call may take; `None` is no limit. At the limit, the answer has what was found.
@@ -157,6 +158,7 @@ def references_request(
         arguments=arguments,
     )
     owner = owners[-1] if owners else ""
+    query = replace(query, once=True)
     return ReferencesRequest(name, owner, word, query, check_limit(limit), check_timeout(timeout), allowed, whole_lines)
 
 

@@ -156,8 +156,9 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
     explained, notes = "", list(_omissions(call, found))
     if not found.matches:
         notes += escape_note(arguments.pattern, fixed_strings=arguments.fixed_strings)
-    if not found.matches and page.exact and call.items is None:
+    if not found.matches and page.exact:
         explained = await _explained(run, call)
+    if not found.matches and page.exact and call.items is None:
         notes.append(await other_spellings_note(run, call))
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
     if page.exact:
@@ -340,8 +341,9 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
         notes.append("A file with a NUL byte after a match has no count; output_mode=content shows its matches.")
     if not found.total:
         notes += escape_note(arguments.pattern, fixed_strings=arguments.fixed_strings)
-    if exact and not found.total and call.items is None:
+    if exact and not found.total:
         explained = await _explained(run, call)
+    if exact and not found.total and call.items is None:
         notes.append(await other_spellings_note(run, call))
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
     if exact:
@@ -374,6 +376,8 @@ async def _explained(run: Runner, call: ContentCall) -> str:
 
     def how(probe: Probe) -> str | None:
         options = {hint.option for hint in probe.hints}
+        if call.items is not None:
+            return "they have a NUL byte, and no argument includes them" if options == {"text"} else None
         if options == {"text"}:
             return None if location.is_file else "to search one, pass it as path"
         if call.files.overrides and "file_type" in call.files.names and "no_ignore" in options:
@@ -400,7 +404,7 @@ async def _explained(run: Runner, call: ContentCall) -> str:
         call.options,
         step,
         how,
-        lambda path: shown_start(location.shown(path)),
+        lambda path: shown_start(call.shown(path)),
     )
     return f" {said}" if said else ""
 
@@ -464,8 +468,6 @@ def _about(call: ContentCall, end: Exit | None, *, timed_out: bool, notes: Itera
     errors = end.path_errors() if end else ()
     if call.candidates is not None:
         errors = call.candidates.errors_with(errors)
-    if call.items is not None:
-        errors = tuple(filter(call.items.shows, errors))
     return {
         "root": as_utf8(location.cwd),
         "path": location.name,
@@ -474,7 +476,7 @@ def _about(call: ContentCall, end: Exit | None, *, timed_out: bool, notes: Itera
         "expand": call.arguments.expand,
         "notes": (
             *filter(None, notes),
-            *notes_of(errors, call.ended_after(timed_out=timed_out), call.scope),
+            *notes_of(errors, call.ended_after(timed_out=timed_out), call.scope, call.items),
             *call.scope.notes,
             *denied_glob_notes(call.scope, call.arguments.file_pattern),
             *call.notes,
