@@ -258,10 +258,7 @@ class TestNames:
 
 def deflate64(files: dict[str, bytes]) -> bytes:
     """Return a zip as `7z -mm=Deflate64` makes it."""
-    inflate64 = pytest.importorskip("inflate64", reason="inflate64 is not installed: it has no wheels for Python 3.15")
-    packed = {
-        name: (deflater := inflate64.Deflater()).deflate(content) + deflater.flush() for name, content in files.items()
-    }
+    packed = {name: deflated(content) for name, content in files.items()}
     out = bytearray(zipped(packed, zipfile.ZIP_STORED))
     for name, content in files.items():
         for sign, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
