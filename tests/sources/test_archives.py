@@ -20,6 +20,7 @@ from _operations.test_inside import tarred, zipped
 from ripwrap import RipwrapError, sync
 from ripwrap._deflate64 import inflated
 from ripwrap.sources.archives import ArchiveSource, Bounds
+from support.deflate64 import deflated
 
 pytestmark = pytest.mark.usefixtures("temporary", "leaks_nothing")
 TEXT = b"".join(
