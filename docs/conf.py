@@ -29,7 +29,7 @@ author = copyright = "The ripwrap maintainers"
 version = release = installed_version("ripwrap")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
-exclude_patterns = ["_build", "demo"]
+exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!ripwrap\.|_).*"),  # names of other packages: the build has no network
@@ -46,7 +46,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "off"  # `scripts/pictures.py` runs it
 
 smartquotes_action = "qe"  # quotes and ellipses, not dashes: help texts contain flags such as `--json`
-default_role = "code"  # for docstrings that `cyclopts` shows; they are written in Markdown
+default_role = "code"  # for docstrings that help texts show; they are written in Markdown
 python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"

@@ -4,7 +4,6 @@ import asyncio
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from deepagents import create_deep_agent
@@ -19,7 +18,7 @@ from ripwrap import sync
 from ripwrap.frameworks.deepagents import RipwrapBackend
 from ripwrap.frameworks.langchain import WorkspaceToolkit
 
-SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
+SHOP = "demo/shop"
 QUESTION = "How are items totalled?"
 
 
@@ -78,4 +77,4 @@ async def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else str(SHOP)))
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else SHOP))

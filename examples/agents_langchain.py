@@ -4,7 +4,6 @@ import asyncio
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -16,7 +15,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from ripwrap import Workspace
 from ripwrap.frameworks.langchain import WorkspaceToolkit
 
-SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
+SHOP = "demo/shop"
 QUESTION = "How are items totalled?"
 
 
@@ -68,4 +67,4 @@ async def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else str(SHOP)))
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else SHOP))

@@ -4,7 +4,6 @@ import asyncio
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from llama_index.core.agent.workflow import FunctionAgent, ToolCallResult
@@ -13,7 +12,7 @@ from llama_index.core.llms.mock import MockFunctionCallingLLM
 
 from ripwrap import Workspace
 
-SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
+SHOP = "demo/shop"
 QUESTION = "How are items totalled?"
 
 
@@ -49,4 +48,4 @@ async def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else str(SHOP)))
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else SHOP))

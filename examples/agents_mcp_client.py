@@ -2,12 +2,11 @@
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import Any
 
 from mcp import Client, StdioServerParameters, types
 
-SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
+SHOP = "demo/shop"
 CALLS: list[tuple[str, dict[str, Any]]] = [  # in a real client, a model requests these calls
     ("grep_content", {"pattern": r"def \w+|TODO", "file_pattern": "*.py", "context_lines": 0}),
     ("ls", {"path": ".", "ignore": ["__pycache__/"]}),
@@ -29,4 +28,4 @@ async def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else str(SHOP)))
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else SHOP))

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from pathlib import Path
 
 from agents import Agent, Runner, function_tool, set_tracing_disabled
 from agents.items import ToolCallItem, ToolCallOutputItem
@@ -10,7 +9,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 
 from ripwrap import Workspace
 
-SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
+SHOP = "demo/shop"
 GREP = {"pattern": r"def \w+|TODO", "file_pattern": "*.py", "context_lines": 0}
 
 
@@ -40,4 +39,4 @@ async def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else str(SHOP)))
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else SHOP))

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -13,7 +12,7 @@ from openai import AsyncOpenAI
 from ripwrap import Workspace
 from ripwrap.frameworks.openai import StrictTools
 
-SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
+SHOP = "demo/shop"
 QUESTION = "How are items totalled?"
 
 
@@ -66,4 +65,4 @@ async def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else str(SHOP)))
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else SHOP))

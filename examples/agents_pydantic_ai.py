@@ -3,7 +3,6 @@
 import asyncio
 import re
 import sys
-from pathlib import Path
 
 from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -11,7 +10,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from ripwrap import Workspace
 from ripwrap.frameworks.pydantic_ai import WorkspaceToolset
 
-SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
+SHOP = "demo/shop"
 QUESTION = "How are items totalled?"
 
 
@@ -49,4 +48,4 @@ async def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else str(SHOP)))
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else SHOP))

@@ -1,7 +1,6 @@
 """A smolagents agent that searches a folder, offline: `python examples/agents_smolagents.py [DIR]`."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from smolagents import ActionStep, ChatMessage, LogLevel, Model, ToolCallingAgent, tool
@@ -9,7 +8,7 @@ from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction, 
 
 from ripwrap import sync
 
-SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
+SHOP = "demo/shop"
 GREP = {"pattern": r"def \w+|TODO", "file_pattern": "*.py", "context_lines": 0}
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("grep_content", GREP),
@@ -43,4 +42,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else str(SHOP))
+    main(sys.argv[1] if len(sys.argv) > 1 else SHOP)

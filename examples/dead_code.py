@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from ripwrap import RipwrapError, sync
 
-DEMO = Path(__file__).parent.parent / "docs" / "demo"
+DEMO = "demo"
 ANY_NAME = r"\b[^\W\d]\w*\b"
 MAX_PATTERN_BYTES = 100_000  # Linux allows 128 KiB for an argument; Windows allows 32 KiB for all arguments.
 MAX_PATTERN_BYTES_ON_WINDOWS = 20_000
@@ -91,7 +91,7 @@ def dead(folder: str, errors: list[str]) -> Iterator[Definition]:
 def main() -> int:
     """Print the report, and errors on stderr."""
     parser = argparse.ArgumentParser(description="Report Python definitions that nothing else mentions.")
-    parser.add_argument("folder", nargs="?", default=str(DEMO))
+    parser.add_argument("folder", nargs="?", default=DEMO)
     errors: list[str] = []
     try:
         lines = [f"{one.path}:{one.line}: {one.kind} {one.name}" for one in dead(parser.parse_args().folder, errors)]

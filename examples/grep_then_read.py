@@ -22,7 +22,7 @@ from pydantic import Field, TypeAdapter, ValidationError, validate_call
 from ripwrap import Workspace
 from ripwrap.workspace import schemas
 
-DEMO = Path(__file__).parent.parent / "docs" / "demo"
+DEMO = "demo"
 MAX_TURNS = 10
 MAX_LINE = 500  # maximum number of characters of a line in an answer
 NOTHING = "I found nothing about it."
@@ -114,7 +114,7 @@ def main() -> int:
     """Ask the model, and print the calls and the answer."""
     parser = argparse.ArgumentParser(description="Find a word with an agent's loop of tool calls.")
     parser.add_argument("word")
-    parser.add_argument("folder", nargs="?", default=str(DEMO))
+    parser.add_argument("folder", nargs="?", default=DEMO)
     given = parser.parse_args()
     try:
         toolbox = Toolbox(given.folder)

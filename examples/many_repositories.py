@@ -19,7 +19,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 import ripwrap
 
-DEMO = Path(__file__).parent.parent / "docs" / "demo"
+DEMO = "demo"
 FAILURES = (OSError, ripwrap.RipwrapError)
 
 Item: TypeAlias = tuple[str, ripwrap.Match | Exception]
@@ -100,7 +100,7 @@ def main() -> int:
     """Parse the command line, and search."""
     parser = argparse.ArgumentParser(description="Search many repositories at once.")
     parser.add_argument("pattern")
-    parser.add_argument("folders", nargs="*", default=[str(DEMO)], metavar="DIR")
+    parser.add_argument("folders", nargs="*", default=[DEMO], metavar="DIR")
     parser.add_argument("--limit", type=positive, default=5, help="matches of each repository to show")
     parser.add_argument("--at-once", type=positive, default=4, help="rg processes at a time")
     parser.add_argument("--trio", action="store_true", help="run on trio instead of asyncio")

@@ -11,12 +11,11 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import ripwrap
 
-DEMO = Path(__file__).parent.parent / "docs" / "demo"
+DEMO = "demo"
 TAGS = ("TODO", "FIXME", "XXX", "HACK")
 PATTERN = rf"\b(?:{'|'.join(TAGS)})\b(?:\([^()]*\))?"
 AROUND = re.compile(r"^[\s:-]+|\s*(?:\*/|-->|#|//)?\s*$")  # removed before and after the text of a mark
@@ -68,7 +67,7 @@ def report(found: dict[str, list[Mark]]) -> Iterator[str]:
 def main() -> int:
     """Search, and print the report."""
     parser = argparse.ArgumentParser(description="Report lines marked TODO, FIXME, XXX or HACK, in Markdown.")
-    parser.add_argument("folder", nargs="?", default=str(DEMO))
+    parser.add_argument("folder", nargs="?", default=DEMO)
     try:
         found = asyncio.run(collect(parser.parse_args().folder))
     except (OSError, ripwrap.RipwrapError) as error:

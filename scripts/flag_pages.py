@@ -16,12 +16,11 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_type_hints
 
-from cyclopts import App
-
 from ripwrap import cli, sync
-from ripwrap.cli.app import app
-from ripwrap.cli.help import EXIT_CODES, SETUP_EXIT_CODES
+from ripwrap.cli.command import EXIT_CODES, SETUP_EXIT_CODES
+from ripwrap.cli.commands import every_command
 from ripwrap.cli.rg_flags import MISSING
+from ripwrap.cli.search import search
 from ripwrap.options import SearchOptions, flag_of
 
 OPTIONS_PAGE = Path(__file__).parent.parent / "docs" / "reference" / "options.md"
@@ -131,7 +130,7 @@ def in_commands(flag: RgFlag) -> str:
     Raises:
         LookupError: Neither is known.
     """
-    known = _names_of_search() | {"--help", "-h", "--version", "-V"}
+    known = search.flags.keys() | {"--help", "-h", "--version", "-V"}
     if flag.name in COMMANDS:
         return COMMANDS[flag.name]
     if flag.name in known:
@@ -141,11 +140,6 @@ def in_commands(flag: RgFlag) -> str:
         if flag.name in missing.flags:
             return f"no: {missing.reason}; {missing.instead}"
     raise LookupError(f"{flag.name} is neither a flag of `ripwrap search` nor in `ripwrap.cli.rg_flags.MISSING`")
-
-
-@cache
-def _names_of_search() -> frozenset[str]:
-    return frozenset(name for argument in app["search"].assemble_argument_collection() for name in argument.names)
 
 
 def _value(hint: Any) -> str:
@@ -176,14 +170,6 @@ def _help(*command: str) -> str:
     with redirect_stdout(StringIO()) as printed:
         cli.run([*command, "--help"])
     return printed.getvalue()
-
-
-def _commands(node: App, *above: str) -> Iterator[tuple[str, ...]]:
-    """Yield the names of the commands below a command, in the order of its help text."""
-    for name in node:
-        if not name.startswith("-") and node[name].show:
-            below = list(_commands(node[name], *above, name))
-            yield from below or [(*above, name)]
 
 
 def _flags_in(text: str) -> dict[str, list[str]]:
@@ -236,7 +222,7 @@ def _shared(of_commands: Mapping[tuple[str, ...], Mapping[str, list[str]]]) -> d
 @cache  # the page, and the text of all pages for language models
 def describe_commands() -> str:
     """Return a section for each command with its help; a section before them has the flags of several commands."""
-    texts = {command: _help(*command) for command in _commands(app)}
+    texts = {command: _help(*command) for command, _ in every_command()}
     flags = {command: _flags_in(text) for command, text in texts.items()}
     shared = _shared(flags)
     block = "\n".join(f"{group}:\n{''.join(lines)}" for group, lines in shared.items())

@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
+import demo
 import pipeline
 from ripwrap.binary.platforms import current, targets
 from ripwrap.binary.probe import format_version
@@ -37,15 +38,15 @@ PICTURES = ROOT / "docs/pictures"
 NOTEBOOK = ROOT / "examples/notebook.ipynb"
 COLUMNS, LINES = 92, 30
 COMMANDS = {
-    "search": ["search", r"TODO: (\w+)", "--cwd", "docs/demo", "--glob", "*.py", "--sort", "path"],
-    "tree": ["tree", "--cwd", "docs/demo"],
+    "search": ["search", r"TODO: (\w+)", "--cwd", "demo", "--glob", "*.py", "--sort", "path"],
+    "tree": ["tree", "--cwd", "demo"],
     "doctor": ["doctor"],
     "install": ["install"],
 }
 RECORDED = [
     COMMANDS["search"],
-    ["rank", "where is pay defined?", "--cwd", "docs/demo", "--limit", "1"],
-    ["replace", "cards", "coins", "--cwd", "docs/demo"],
+    ["rank", "where is pay defined?", "--cwd", "demo", "--limit", "1"],
+    ["replace", "cards", "coins", "--cwd", "demo"],
 ]
 PROGRAM = "from ripwrap import errors; errors._source = lambda: '.'; from ripwrap.__main__ import main; main()"
 """The command line, with hints that do not name the directory of this clone."""
@@ -58,11 +59,13 @@ RECORDING_STYLE = """
 
 
 def printed(arguments: Sequence[str], environment: dict[str, str]) -> str:
-    """Run a command in a terminal and return what it prints."""
+    """Run a command in a terminal, in its home directory, and return what it prints."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (LINES, COLUMNS))
     command = [sys.executable, "-c", PROGRAM, *arguments]
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as child:
+    with subprocess.Popen(
+        command, cwd=environment["HOME"], env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as child:
         os.close(theirs)
         said = b""
         killer = threading.Timer(60, child.kill)
@@ -136,11 +139,12 @@ def keep(path: Path, picture: str) -> None:
 
 
 def captures() -> None:
-    """Make the pictures of commands in a new home directory; `install` gets a real rg from a mirror on this machine."""
+    """Make the pictures of commands in a new home with the demo; `install` gets a real rg from a mirror here."""
     rg = resolve()
     version = format_version(rg.version)
     mirror, target = Mirror(), targets(current(), version)[0]
     with tempfile.TemporaryDirectory() as home, serving(mirror):
+        demo.make(Path(home, "demo"))
         digest = mirror.put(
             version, asset_name(version, target), targz(folder_name(version, target), Path(rg.path).read_bytes())
         )
@@ -158,11 +162,14 @@ def captures() -> None:
 
 
 def notebook(path: Path) -> None:
-    """Run the notebook in its folder, and store it with its output for Sphinx."""
+    """Run the notebook in a folder beside the demo, and store it with its output for Sphinx."""
     run: Any = nbformat.read(NOTEBOOK, as_version=4)
-    NotebookClient(
-        run, timeout=120, startup_timeout=120, kernel_name="python3", resources={"metadata": {"path": NOTEBOOK.parent}}
-    ).execute()
+    with tempfile.TemporaryDirectory() as folder:
+        demo.make(Path(folder, "demo"))
+        examples = Path(folder, "examples")
+        examples.mkdir()
+        resources = {"metadata": {"path": examples}}
+        NotebookClient(run, timeout=120, startup_timeout=120, kernel_name="python3", resources=resources).execute()
     path.parent.mkdir(exist_ok=True)
     nbformat.write(run, path)
 

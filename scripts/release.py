@@ -9,7 +9,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -27,8 +26,8 @@ def build(to: Path, umask: int, seconds: int) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         archive, copy = Path(folder, "commit.tar"), Path(folder, "copy")
         subprocess.run(["git", "archive", f"--output={archive}", "HEAD"], cwd=ROOT, check=True)
-        with tarfile.open(archive) as commit:
-            commit.extractall(copy, filter="data")
+        copy.mkdir()
+        subprocess.run(["tar", "--extract", "--file", archive, "--directory", copy], check=True)
         for path in copy.rglob("*"):
             path.chmod(path.stat().st_mode & ~umask)
             os.utime(path, (seconds, seconds))

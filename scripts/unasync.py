@@ -397,8 +397,11 @@ class Module:
         return f"from {self.name} import {new}" if name in self._defined else None
 
     def translate(self, name: str, target: Target) -> str:
-        """Return the blocking source of a function, class or alias."""
-        node = self._defined[name]
+        """Return the blocking source of a function with its overloads, or of a class or alias."""
+        nodes = [node for node in self._tree.body if name in _bound_at_top(node)]
+        return "\n\n\n".join(self._translate(node, target) for node in nodes)
+
+    def _translate(self, node: ast.stmt, target: Target) -> str:
         decorators = node.decorator_list if isinstance(node, (Function, ast.ClassDef)) else []
         first = min([node.lineno, *(one.lineno for one in decorators)]) - 1
         start, end = self._starts[first], self._starts[node.end_lineno or 0]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shutil
 import signal
 import ssl
+import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -20,6 +22,7 @@ from filelock import FileLock
 
 from support import rgs
 from support.effort import times
+from support.git import require_git
 
 # Slow imports (Hypothesis, psutil, ripwrap) are in the fixtures that need them, so that a pure test file starts fast.
 if TYPE_CHECKING:
@@ -29,10 +32,14 @@ if TYPE_CHECKING:
     from ripwrap import binary
     from support.mirror import Mirror
 
+ROOT = Path(__file__).parent.parent
 ALL_EXTRAS = bool(os.environ.get("RIPWRAP_ALL_EXTRAS"))
 
 FEW_CASES = bool(os.environ.get("RIPWRAP_FEW_CASES"))
-"""Run three cases of each test, as `nox -s tests` does on all Pythons but the first."""
+"""Run three cases of each test, as `nox -s pythons` does."""
+
+SLOW = os.environ.get("RIPWRAP_SLOW")
+"""Slow tests to run: the part that `nox -s tests` runs, the rest that `nox -s slow` runs, or all without a value."""
 
 NEEDS_POSIX = "marked `posix`"
 _SLOW_MODULE = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
@@ -65,6 +72,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     selected = {
         "not slow": quick,
         "not slow or python": quick or "mark.python" in text,
+        "slow": "mark.slow" in text or "mark.rg_" in text,
         "extra": "mark.extra" in text,
     }
     return None if selected.get(config.option.markexpr, True) else True
@@ -112,23 +120,54 @@ def versions() -> list[str]:
 
 
 def pytest_report_header() -> str:
-    return f"rg: {', '.join(versions())} where marked `rg_matrix`, {versions()[-1]} elsewhere"
+    return f"rg: {', '.join(versions())} as the markers `rg_matrix` and `rg_ends` say, {versions()[-1]} elsewhere"
+
+
+def _of_the_part(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield the slow cases that `nox -s tests` runs: with the newest rg, the first of each test with few inputs.
+
+    Tests of the index would take half of the time; one module stands for them.
+    """
+    seen = set[str]()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if (
+            item.get_closest_marker("slow") is not None
+            and not any(item.get_closest_marker(name) for name in ("stress", "hypothesis"))
+            and (item.path.parent.name != "index" or item.path.name == "test_index.py")
+            and parameters.get("rg", rgs.VERSIONS[-1]) == rgs.VERSIONS[-1]
+            and test not in seen
+        ):
+            seen.add(test)
+            yield item
 
 
 @pytest.hookimpl(trylast=True)  # after the tests are selected by markers and names
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With RIPWRAP_FEW_CASES, keep the first, the middle and the last case of each test that is not about Python."""
-    if not FEW_CASES:
-        return
-    cases = defaultdict[str, list[pytest.Item]](list)
-    for item in items:
-        if item.get_closest_marker("python") is None:
-            cases[item.nodeid.partition("[")[0]].append(item)
-    left = {
-        id(case) for all_ in cases.values() for case in all_ if case not in (all_[0], all_[len(all_) // 2], all_[-1])
-    }
-    config.hook.pytest_deselected(items=[item for item in items if id(item) in left])
-    items[:] = [item for item in items if id(item) not in left]
+    """Leave out what `FEW_CASES` and `SLOW` say.
+
+    Of each test that is not about Python, `FEW_CASES` keeps the first, the middle and the last case.
+    """
+    left = set[int]()
+    if SLOW:
+        part = set(map(id, _of_the_part(items)))
+        slow = {id(item) for item in items if item.get_closest_marker("slow") is not None}
+        left = part if SLOW == "rest" else slow - part
+    if FEW_CASES:
+        cases = defaultdict[str, list[pytest.Item]](list)
+        for item in items:
+            if item.get_closest_marker("python") is None:
+                cases[item.nodeid.partition("[")[0]].append(item)
+        left |= {
+            id(case)
+            for all_ in cases.values()
+            for case in all_
+            if case not in (all_[0], all_[len(all_) // 2], all_[-1])
+        }
+    if left:
+        config.hook.pytest_deselected(items=[item for item in items if id(item) in left])
+        items[:] = [item for item in items if id(item) not in left]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -172,7 +211,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Choose event loops and rg: both loops or those of the marker `loops`; the newest rg, and with `rg_matrix` all.
+    """Choose event loops and rg: both loops or those of the marker `loops`; the newest rg, and older ones by markers.
 
     A test with an older rg is slow.
     """
@@ -184,7 +223,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         *older, newest = versions()
         matrix = [pytest.param(version, marks=pytest.mark.slow) for version in older]
         if marker("rg_matrix") is None:
-            matrix = []
+            matrix = matrix[:1] if marker("rg_ends") else []
         metafunc.parametrize("rg", [*matrix, newest], indirect=True, scope="session")
 
 
@@ -202,7 +241,7 @@ def _provided(version: str) -> binary.RgBinary:
 
 @pytest.fixture(scope="session")
 def newest() -> binary.RgBinary:
-    """Newest rg of the matrix, for tests that do not depend on its version in a module with `rg_matrix`."""
+    """Newest rg of the matrix, for tests that do not depend on its version in a module with a marker for rg."""
     return _provided(versions()[-1])
 
 
@@ -433,3 +472,22 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setattr(tempfile, "tempdir", str(path))
     yield path
     assert list(path.iterdir()) == []
+
+
+@pytest.fixture(scope="session")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Clone of the repository as it is here, with the demo that `scripts/demo.py` makes in it."""
+    require_git()
+    folder = tmp_path_factory.mktemp("clone") / "ripwrap"
+    subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, folder], check=True)
+    new = [["git", "diff", "-z", "--name-only", "HEAD"], ["git", "ls-files", "-z", "--others", "--exclude-standard"]]
+    names = b"".join(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout for command in new)
+    for name in names.split(b"\0")[:-1]:
+        source, target = ROOT / os.fsdecode(name), folder / os.fsdecode(name)
+        target.unlink(missing_ok=True)
+        if source.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    for command in (["git", "add", "--all"], [sys.executable, "scripts/demo.py"]):
+        subprocess.run(command, cwd=folder, check=True)
+    return folder

@@ -4,11 +4,13 @@ import encodings.aliases
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ripwrap import sync
 from ripwrap._encodings import LABELS, decode, encode
+from ripwrap._text import byte_order_mark, shown
 from support.effort import times
 
 CODECS = {codec: label for label, codec in reversed(LABELS.items()) if codec}
@@ -101,3 +103,44 @@ def test_labels_are_those_of_rg(tmp_path: Path) -> None:
     names = {*encodings.aliases.aliases, *encodings.aliases.aliases.values()}
     for name in sorted({*names, *(name.replace("_", "-") for name in names)} - {*LABELS})[::step]:
         assert rg(file, name) is None, name
+
+
+@pytest.mark.rg_matrix
+@pytest.mark.parametrize(
+    ("codec", "label"),
+    [
+        *(("utf-8", label) for label in ("auto", "utf-8", "latin1")),
+        *(
+            (f"utf-16-{end}", label)
+            for end in ("le", "be")
+            for label in ("auto", "utf-8", "utf-16le", "utf-16be", "sjis")
+        ),
+    ],
+)
+@pytest.mark.parametrize("marks", [1, 2, 3])
+def test_marks_are_left_out_as_rg_leaves_them_out(tmp_path: Path, codec: str, label: str, marks: int) -> None:
+    """A file that was joined begins with two marks; a replacement in its directory failed for ever."""
+    file = tmp_path / "a.txt"
+    file.write_bytes(("\ufeff" * marks + "foo é foo\nfoo\n").encode(codec))
+    text = rg(file, label)
+    assert text is not None
+    mark, read_as = byte_order_mark(file.read_bytes(), LABELS.get(label, ""))
+    assert decode(file.read_bytes()[len(mark) :], read_as).encode() == text
+    options: dict[str, Any] = {} if label == "auto" else {"encoding": label}
+    sync.replace("foo", "new", cwd=tmp_path, **options).apply()
+    assert rg(file, label) == text.replace(b"foo", b"new")
+    assert file.read_bytes().startswith(mark)
+
+
+@pytest.mark.rg_matrix
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("marks", [1, 2, 3])
+def test_tools_show_the_text_after_marks_that_rg_shows(tmp_path: Path, codec: str, marks: int) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(("\ufeff" * marks + "def foo():\n    return 1\n").encode(codec))
+    text = rg(file, "auto")
+    assert text is not None
+    lines = text.decode().splitlines()
+    assert [*sync.Workspace(tmp_path).read_file_result("a.py").blocks[0].lines] == [*map(shown, lines)]
+    (match,) = sync.grep("foo", cwd=tmp_path).matches
+    assert [line.text for line in sync.expand(match, cwd=tmp_path).lines] == lines

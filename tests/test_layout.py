@@ -1,6 +1,7 @@
 """The layout of the source: how long it is, and that each type has a name of its own."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +29,7 @@ PUBLIC = {
 }
 """Public names of two types, in modules of their own."""
 
-MAX_LINES = 69_400
+MAX_LINES = 68_500
 """Lines of `src/ripwrap` that people write and read; a change that deletes lines lowers it."""
 
 MAKERS = {"NamedTuple", "NewType", "TypedDict"}
@@ -65,6 +66,15 @@ def test_hand_written_lines_are_within_the_limit() -> None:
     texts = (path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
     lines = sum(text.count("\n") for text in texts if not text.startswith("# Generated"))
     assert MAX_LINES - 1_000 < lines <= MAX_LINES, "delete more than you add; lower the limit after a deletion"
+
+
+@pytest.mark.parametrize("pattern", [r"(?:ab?c)*+", r"(ab|c){2,}+", r"a(b)++", r"(?:a|b)?+"])
+def test_no_group_is_repeated_possessively(pattern: str) -> None:
+    """Such patterns miss matches before Python 3.11.5 (gh-106052), which Debian 12 does not have."""
+    possessive = re.compile(r"(?<!\\)\)(?:[*+?]|\{\d[\d,]*\})\+")
+    assert possessive.search(pattern)
+    files = sorted(SOURCE.rglob("*.py"))
+    assert [path for path in files if possessive.search(path.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.slow

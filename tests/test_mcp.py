@@ -37,8 +37,8 @@ import ripwrap
 import tool_definitions
 from ripwrap import Workspace, mcp
 from ripwrap.binary import RgBinary
-from ripwrap.cli import app as cli
-from ripwrap.cli.run_mcp import run_mcp
+from ripwrap.cli.commands import meaning
+from ripwrap.cli.mcp import run_mcp
 from ripwrap.errors import RipwrapError
 from ripwrap.mcp import clients, transports
 from ripwrap.mcp.transports import warn_without_rg
@@ -75,6 +75,8 @@ GREP: dict[str, Any] = {"name": "grep_content", "arguments": {"pattern": "needle
 # For tests of answers, which are the same on trio, and of the command, which runs on asyncio whatever the loop of its
 # client. On trio the SDK's client leaves generators of its HTTP library open; uvicorn supports only asyncio.
 ON_ASYNCIO = pytest.mark.loops("asyncio")
+NEWEST_MODE = pytest.mark.parametrize("mode", MODES[1:], indirect=True)
+"""For tests with many inputs: their answers are the same in both protocols."""
 
 
 @pytest.fixture(params=MODES)
@@ -169,6 +171,7 @@ async def test_result_has_text_and_content_valid_by_the_output_schema(
     jsonschema.Draft202012Validator(schemas[name] or {}).validate(result.structured_content)
 
 
+@NEWEST_MODE
 @ON_ASYNCIO
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", TOOLS)
@@ -401,6 +404,7 @@ async def test_arguments_accept_the_aliases_of_other_tools(folder_of_code: Path,
         assert "a needle" in few and "needle = 1" not in few
 
 
+@NEWEST_MODE
 @ON_ASYNCIO
 @pytest.mark.anyio
 @pytest.mark.parametrize(
@@ -847,6 +851,7 @@ async def test_prompts_of_the_index_are_only_on_a_server_with_one(folder: Path, 
                 await client.get_prompt(name)
 
 
+@NEWEST_MODE
 @ON_ASYNCIO
 @pytest.mark.anyio
 @pytest.mark.parametrize(
@@ -895,6 +900,7 @@ async def test_resource_is_the_answer_of_read_file(plant: Plant, mode: str, anyi
         assert "  1: needle" in await resource(client, (folder / "a b/é#?.txt").as_uri())
 
 
+@NEWEST_MODE
 @pytest.mark.posix
 @ON_ASYNCIO
 @pytest.mark.anyio
@@ -1134,7 +1140,7 @@ class Gate:
 sys.meta_path.insert(0, Gate())
 import anyio
 from mcp import Client
-from ripwrap.cli.run_mcp import run_mcp
+from ripwrap.cli.mcp import run_mcp
 from ripwrap.mcp import transports
 
 async def use(server):
@@ -1600,9 +1606,10 @@ def test_configuration_in_the_docs_parses_and_runs_ripwrap_mcp(language: str, sn
     config = json.loads(snippet) if language == "json" else tomllib.loads(snippet)
     for command in commands(config):
         program, *arguments = command[command.index("ripwrap") :]
-        function, bound, _ = cli.app.parse_args(arguments, exit_on_error=False, print_error=False)
-        assert (program, function) == ("ripwrap", run_mcp)
-        assert bound.arguments.get("root")
+        call = meaning(arguments)
+        assert isinstance(call, partial)
+        assert (program, call.func) == ("ripwrap", run_mcp)
+        assert call.keywords["root"]
 
 
 def test_docs_have_a_configuration_for_every_client() -> None:

@@ -12,7 +12,23 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 import ripwrap
-from ripwrap import Begin, Context, End, Match, Message, PathError, Stats, Submatch, Summary, TreeEntry
+from ripwrap import (
+    Begin,
+    CapturedMatch,
+    Captures,
+    CodeMatch,
+    Context,
+    End,
+    GrepMatch,
+    HistoryMatch,
+    Match,
+    Message,
+    PathError,
+    Stats,
+    Submatch,
+    Summary,
+    TreeEntry,
+)
 from ripwrap._text import raw_bytes, text_of
 
 ELAPSED = {"secs": 1, "nanos": 500_000_000, "human": "1.5s"}
@@ -239,3 +255,17 @@ def test_every_public_name_resolves() -> None:
     for name in ripwrap.__all__:
         assert getattr(ripwrap, name) is not None
     assert len(set(ripwrap.__all__)) == len(ripwrap.__all__)  # ruff sorts them
+
+
+@pytest.mark.parametrize("name", ["groups", "named", "captures"])
+@pytest.mark.parametrize("kind", [Match, GrepMatch, CodeMatch, HistoryMatch])
+def test_match_without_groups_says_which_argument_gives_them(kind: type[Match], name: str) -> None:
+    """They were silently empty."""
+    plain = kind.model_construct(path="a", lines="x\n", line_number=1, absolute_offset=0, submatches=())
+    with pytest.raises(AttributeError, match=rf"^a match has {name} only if it is found with search\(captures=True\)$"):
+        getattr(plain, name)
+    with pytest.raises(AttributeError, match="no attribute 'group'"):
+        plain.group  # type: ignore[attr-defined]  # pyright: ignore  # noqa: B018, PGH003
+    assert pickle.loads(pickle.dumps(plain)) == plain == copy.deepcopy(plain)
+    found = CapturedMatch.model_construct(**dict(plain), captures=(Captures(groups=("x",), named={"n": "x"}),))
+    assert (found.groups, found.named) == (("x",), {"n": "x"})

@@ -2,24 +2,27 @@
 
 import ast
 import asyncio
+import contextlib
 import inspect
 import pickle
 import re
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 import pytest
 from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import _words, sync, testing, workspace
+from ripwrap._ripgrep.command import search_query
 from ripwrap.index import Index
-from ripwrap.places import PlacedSearchOptions
+from ripwrap.options import SearchOptions
+from ripwrap.places import Detected, Directory, Host, Inside, Overlay, PlacedSearchOptions
 
 IN_BINARY = {"install", "resolve"}
 
@@ -78,13 +81,13 @@ def test_every_public_name_has_a_docstring() -> None:
 
 BUILDS = {"email", "importlib.metadata", "pydantic.plugin._loader"}
 """Modules that pydantic imports when it makes its first validator."""
-HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdirs", "trio", "asyncio", "sqlite3"}
+HEAVY = {"httpx", "pathspec", "mcp", "rich", "filelock", "platformdirs", "trio", "asyncio", "sqlite3"}
 PLAIN_COMMAND = {
     *HEAVY,
     "attr",
     *("ripwrap.workspace", "ripwrap.index", "ripwrap.results", "ripwrap._operations.grep", "ripwrap.places.items"),
 }
-"""What a command line that is run without cyclopts does not import."""
+"""What a plain command line does not import."""
 
 
 @pytest.mark.slow
@@ -232,6 +235,131 @@ def test_word_of_another_library_names_the_argument(call: Callable[[], object], 
     """Python said that `pattern` is missing, or that `root` is unexpected, and `bool` is not iterable."""
     with pytest.raises(TypeError, match=re.escape(says)):
         call()
+
+
+@pytest.mark.parametrize("value", [True, False])
+@pytest.mark.parametrize("word", [one for one in _words.SWITCHES if one != "case_sensitive"])
+def test_switch_of_another_library_is_answered_by_its_value(word: str, value: bool) -> None:
+    """`regex=False` was answered with `pattern`, and `respect_gitignore=True` with how to switch it off."""
+    said = _words.SWITCHES[word][not value]
+    with pytest.raises(ValidationError, match=re.escape(f"unknown option {word}; {said}")):
+        ANY.sync.search("x", **{word: value})
+    with pytest.raises(TypeError, match=re.escape(f"grep() has no argument {word}; {said}")):
+        ANY.sync.grep(**{word: value})
+    for name, given in re.findall(r"^pass (\w+)=(\w+)$", said):
+        options = {name: {"True": True, "False": False, "1": 1}[given]}
+        assert search_query("x", ".", (), cast("SearchOptions", options)).options == options
+
+
+def test_switch_that_is_an_option_is_refused_where_it_would_do_nothing(tmp_path: Path) -> None:
+    """`case_sensitive=False` found nothing, where the caller wanted to ignore case."""
+    (tmp_path / "a").write_text("Needle")
+    for twin in (sync.search, sync.grep, sync.count, sync.replace, sync.Repositories(tmp_path).search):
+        given = ("needle", "x") if twin is sync.replace else ("needle",)
+        where = {} if "Repositories" in twin.__qualname__ else {"cwd": tmp_path}
+        with pytest.raises(ValueError, match="pass ignore_case=True"):
+            cast("Any", twin)(*given, case_sensitive=False, **where)
+    assert not list(sync.search("needle", cwd=tmp_path, case_sensitive=False, ignore_case=False))
+    assert len(list(sync.search("needle", cwd=tmp_path, case_sensitive=False, smart_case=True))) == 1
+
+
+WRONG: dict[str, tuple[object, ...]] = {
+    **dict.fromkeys(
+        ("cwd", "path", "root", "journal", "journals", "lease_folder", "location"), (5, 0.5, b"x", ["a"], object())
+    ),
+    **dict.fromkeys(("paths", "repositories"), (5, 0.5, b"x", {"a": 1}, [5], ["a", b"b"], object())),
+    **dict.fromkeys(("all_of", "any_of", "none_of", "exclude"), (5, 0.5, b"x")),
+    "rg": (5, ["rg"], b"rg", ripwrap.RgBinary),
+    "where": ("docs", 5, Path("docs"), Directory, ["docs"]),
+    "on": ("ssh:name", 5, Host("x")),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    "match": ("a.py:3", 5, ripwrap.Match, ("a.py", 3)),
+}
+"""Values that an argument of this name cannot have, whatever function takes it."""
+OBJECTS = re.compile(r"PathLike|Place\b|RgHost|RgBinary|RankedChunk|StrPath")
+"""What the annotation of an argument names if the argument is an object."""
+GIVEN: dict[str, object] = {
+    "pattern": "x",
+    "query": "x",
+    "name": "x",
+    "items": [],
+    "rules": {"x": "x"},
+    "replacement": "y",
+    "fix": "y",
+    "lang": "python",
+    "path": "x",
+    "match": testing.match(),
+    "all_of": "x",
+}
+METHODS = ("Repositories.search", "Repositories.grep", "Repositories.files", "Repositories.count", "Index.__init__")
+
+
+def takers() -> Iterator[tuple[str, str, Callable[..., object]]]:
+    """Yield each public function with each of its arguments that are objects."""
+    named = {name: getattr(sync, name) for name in OPERATIONS}
+    named |= {name: getattr(getattr(sync, name.partition(".")[0]), name.partition(".")[2]) for name in METHODS}
+    named |= {f"async {name}": getattr(ripwrap, name) for name in OPERATIONS if name not in IN_BINARY}
+    for name, function in named.items():
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind is not parameter.VAR_POSITIONAL and (
+                OBJECTS.search(str(parameter.annotation)) or parameter.name in WRONG
+            ):
+                yield name, parameter.name, function
+
+
+@pytest.mark.parametrize(("name", "argument", "function"), list(takers()))
+def test_argument_of_a_wrong_kind_is_named(name: str, argument: str, function: Callable[..., object]) -> None:
+    """`on="ssh:name"` and `where="docs"` were raw `AttributeError`s, and `paths=5` an error about `int`."""
+    if name in IN_BINARY or argument == "ignore_file":
+        return  # told by the errors of rg's installation, and of options
+    parameters = inspect.signature(function).parameters
+    needed = {key: GIVEN[key] for key, one in parameters.items() if one.default is one.empty and key in GIVEN}
+    if name == "Index.__init__" or name in METHODS:
+        needed["self"] = object()
+    for value in WRONG[argument]:
+        with pytest.raises(TypeError, match=rf"^{argument} must be .*, got (\w+|'.*')$"):
+            outcome = function(**{**needed, argument: value})
+            if inspect.iscoroutine(outcome):
+                asyncio.run(outcome)
+
+
+def outcome_of(name: str, **given: Any) -> object:
+    """Return the results of a blocking function, or its error, as text."""
+    function = getattr(sync.Repositories(given.pop("cwd")), name[13:]) if "." in name else getattr(sync, name)
+    parameters = inspect.signature(function).parameters
+    needed = {key: GIVEN[key] for key, one in parameters.items() if one.default is one.empty or key == "all_of"}
+    try:
+        found = function(**{**needed, **given})
+        found = list(found) if inspect.isgenerator(found) else found
+    except Exception as error:  # noqa: BLE001 - compared with the other call
+        return repr(error)
+    return re.sub(r"Elapsed\(.*?\)|<.*?>", "", str(found))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*(one for one in OPERATIONS if one not in ("install", "watch")), *METHODS[:4]],  # the former take long
+)
+def test_none_is_not_given(name: str, tmp_path: Path) -> None:
+    """A program passes on its own optional arguments; `glob=None` was refused, and `paths=None` a raw error."""
+    (tmp_path / "x").write_text("x y\n")
+    function = getattr(sync.Repositories, name[13:]) if "." in name else getattr(sync, name)
+    plain, parameters = inspect.unwrap(function).__code__, inspect.signature(function).parameters
+    own = plain.co_varnames[: plain.co_argcount + plain.co_kwonlyargcount]
+    options = parameters.keys() - set(own) | parameters.keys() & {"cwd", "paths"}
+    with contextlib.chdir(tmp_path):
+        expected = outcome_of(name, **({"cwd": tmp_path} if "." in name else {}))
+        given = dict.fromkeys(options)
+        assert outcome_of(name, **{**given, **({"cwd": tmp_path} if "." in name else {})}) == expected
+        if plain.co_flags & inspect.CO_VARKEYWORDS:
+            assert "nonsense" in str(outcome_of(name, cwd=tmp_path, nonsense=None))
+
+
+@pytest.mark.parametrize("place", [Inside("docs", "zip"), Overlay(5, {}), Detected(Path("docs"))])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+def test_place_in_a_place_is_checked(place: Any) -> None:
+    with pytest.raises(TypeError, match=r"^where must be a place, such as "):
+        ANY.sync.search("x", where=place)
+    with pytest.raises(TypeError, match=r"^on must be a host, such as "):
+        ANY.sync.search("x", where=Host("ssh:name"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 
 import re
 import subprocess
-import tarfile
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 
 from retrieval.needles import evenly
@@ -70,8 +68,9 @@ def _tree(repository: Path, revision: str) -> Path:
     """Return a folder with the files of a revision."""
     stored = CACHE / f"{COMMITS}-{revision[:12]}"
     if not stored.exists():
-        with tarfile.open(fileobj=BytesIO(_git(repository, "archive", revision))) as archive:
-            archive.extractall(stored, filter="data")
+        stored.mkdir(parents=True)
+        tar = ["tar", "--extract", "--directory", str(stored)]  # Python 3.11.3's `tarfile` extracts files anywhere
+        subprocess.run(tar, input=_git(repository, "archive", revision), check=True)
     return stored
 
 

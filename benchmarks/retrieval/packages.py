@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
@@ -79,13 +78,12 @@ def _stored(pin: str) -> Path:
 
 def _wheel(pin: str, folder: Path) -> Path:
     with zipfile.ZipFile(_from_pypi(pin, folder, "--only-binary=:all:")) as archive:
-        archive.extractall(folder / "unpacked")  # noqa: S202 - zipfile extracts nothing outside the folder
+        archive.extractall(folder / "unpacked")
     return folder / "unpacked"
 
 
 def _sdist(pin: str, folder: Path) -> Path:
-    with tarfile.open(_from_pypi(pin, folder, "--no-binary=:all:")) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
+    _untar(_from_pypi(pin, folder, "--no-binary=:all:"), folder / "unpacked")
     (unpacked,) = (folder / "unpacked").iterdir()
     return unpacked
 
@@ -100,9 +98,14 @@ def _from_pypi(pin: str, folder: Path, kind: str) -> Path:
 def _from_npm(pin: str, folder: Path) -> Path:
     _run(["npm", "pack", "--silent", "--pack-destination", str(folder), pin], pin)
     (packed,) = folder.glob("*.tgz")
-    with tarfile.open(packed) as archive:
-        archive.extractall(folder, filter="data")
+    _untar(packed, folder)
     return folder / "package"
+
+
+def _untar(archive: Path, folder: Path) -> None:
+    """Extract an archive with the program tar, because Python's `tarfile` has no safe extraction before 3.11.4."""
+    folder.mkdir(exist_ok=True)
+    subprocess.run(["tar", "--extract", "--file", archive, "--directory", folder], check=True)
 
 
 def _run(command: list[str], pin: str) -> None:

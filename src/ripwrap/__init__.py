@@ -7,7 +7,7 @@ import ripwrap
 
 
 async def main():
-    async for match in ripwrap.search(r"TODO", cwd="docs/demo", glob="*.py", sort="path"):
+    async for match in ripwrap.search(r"TODO", cwd="demo", glob="*.py", sort="path"):
         print(match.path, match.line_number, match.text.strip())
 
 

@@ -20,7 +20,7 @@ SHOW_CURSOR = b"\x1b[?25h"
 
 
 def main() -> None:
-    """Run the command line. If cyclopts or rich is missing, print how to install both, and exit with 2."""
+    """Run the command line, and exit with its code."""
     try:
         try:
             _run()
@@ -37,18 +37,9 @@ def main() -> None:
 def _run() -> NoReturn:
     if sys.argv[1:2] != ["mcp"]:  # a program that runs for long may be traced by a plugin
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # Pydantic would look for one in each package
-    try:
-        from ripwrap.cli import run
+    from ripwrap.cli import run  # late: Ctrl-C may come during the import
 
-        sys.exit(run())
-    except ModuleNotFoundError as error:
-        if error.name not in ("cyclopts", "rich"):
-            raise
-        from ripwrap.errors import Hint
-
-        install = Hint(kind="install", target="ripwrap[cli]")
-        print(f"ripwrap: the command line needs {error.name}: {install}", file=sys.stderr)
-        sys.exit(2)
+    sys.exit(run())
 
 
 def _end() -> NoReturn:

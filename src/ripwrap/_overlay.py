@@ -89,8 +89,8 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
     from ripwrap import sync
 
     texts = {"shop/till.py": "def pay():  # TODO: coins\n", "shop/new.py": "# TODO: new\n"}
-    with ripwrap.overlay(texts, cwd="docs/demo"):
-        for match in sync.search("TODO", cwd="docs/demo", type="py", sort="path"):
+    with ripwrap.overlay(texts, cwd="demo"):
+        for match in sync.search("TODO", cwd="demo", type="py", sort="path"):
             print(match.path, match.text)
     ```
 

@@ -24,9 +24,17 @@ BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.
 """Byte order marks that rg recognises, and their encodings. By default, rg reads files without a mark as UTF-8."""
 
 
-def byte_order_mark(raw: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark at the beginning of `raw`, and its encoding; without a mark, `b""` and `utf-8`."""
-    return next(((mark, encoding) for mark, encoding in BOMS if raw.startswith(mark)), (b"", "utf-8"))
+def byte_order_mark(raw: bytes, codec: str = "") -> tuple[bytes, str]:
+    """Return the byte order mark that rg leaves out at the beginning of `raw`, and the encoding of the text after it.
+
+    `codec` is the encoding that rg was told to use. A mark of UTF-16 overrides it; one of UTF-8 does not. The decoder
+    of an encoding leaves out a second mark; rg reads UTF-8 without a decoder, unless `codec` names it (encoding_rs_io,
+    `DecodeReaderBytesBuilder::bom_override`; encoding_rs, `new_decoder_with_bom_removal`).
+    """
+    mark, own = next(((mark, encoding) for mark, encoding in BOMS if raw.startswith(mark)), (b"", "utf-8"))
+    encoding = codec if codec and own == "utf-8" else own
+    second = next((mark for mark, of in BOMS if of == encoding), b"") if codec or own != "utf-8" else b""
+    return (mark + second if raw.startswith(second, len(mark)) else mark), encoding
 
 
 def is_binary(raw: bytes) -> bool:

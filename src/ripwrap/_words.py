@@ -1,6 +1,8 @@
 """Names that callers use for arguments of ripwrap, from rg and other programs, and what errors say about them."""
 
-from collections.abc import Collection, Mapping
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "pattern": ("query", "regex"),
@@ -76,14 +78,63 @@ _WORDS: Mapping[str, str] = {
 _INSTEAD: Mapping[str, str] = {
     "timeout": "cancel the call instead, as in `async with asyncio.timeout(5)` or `with anyio.fail_after(5)`",
     "root": "pass directories by position",
-    "search_zip": "pass inside=['gz', 'bz2', 'xz', 'zst'] instead",
-    "only_matching": "match.submatches has the parts that matched",
-    "line_number": "matches have line numbers, unless you pass no_line_number=True",
-    "line_numbers": "matches have line numbers, unless you pass no_line_number=True",
-    "respect_gitignore": "ignore files apply, unless you pass no_ignore=True",
-    "gitignore": "ignore files apply, unless you pass no_ignore=True",
 }
 """Map a word of other libraries to what ripwrap has instead of such an argument, as an end of an error message."""
+
+_DEFAULT = "leave it out, because this is the default"
+_REGEX, _GITIGNORE = (_DEFAULT, "pass fixed_strings=True"), (_DEFAULT, "pass no_ignore=True")
+_LINE_NUMBERS, _NO_HIDDEN = (_DEFAULT, "pass no_line_number=True"), ("pass hidden=False", "pass hidden=True")
+SWITCHES: Mapping[str, tuple[str, str]] = {
+    "case_sensitive": (_DEFAULT, "pass ignore_case=True"),
+    **dict.fromkeys(("regex", "regexp", "is_regex", "use_regex"), _REGEX),
+    **dict.fromkeys(("respect_gitignore", "gitignore", "use_gitignore", "respect_ignore"), _GITIGNORE),
+    **dict.fromkeys(("line_number", "line_numbers"), _LINE_NUMBERS),
+    **dict.fromkeys(("no_hidden", "skip_hidden", "ignore_hidden", "exclude_hidden"), _NO_HIDDEN),
+    "no_follow": ("pass follow=False", "pass follow=True"),
+    "recursive": (_DEFAULT, "pass max_depth=1"),
+    "unicode": (_DEFAULT, "pass no_unicode=True"),
+    "search_zip": ("pass inside=['gz', 'bz2', 'xz', 'zst'] instead", _DEFAULT),
+    "only_matching": ("match.submatches has the parts that matched", _DEFAULT),
+}
+"""Map a word of other libraries for a switch to the ends of error messages for its values True and False."""
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+def _are_paths(value: object) -> bool:
+    one_by_one = isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, Mapping))
+    return _is_path(value) or (one_by_one and (not isinstance(value, (list, tuple)) or all(map(_is_path, value))))
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray))
+
+
+def _has(*names: str) -> Callable[[object], bool]:
+    return lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in names)
+
+
+_PATH, _PATHS = (_is_path, "a path, as a str or os.PathLike"), (_are_paths, "a path or an iterable of paths")
+KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("cwd", "path", "root", "journal", "journals", "lease_folder", "location"), _PATH),
+    **dict.fromkeys(("paths", "repositories"), _PATHS),
+    **dict.fromkeys(("all_of", "any_of", "none_of"), (_are_texts, "a pattern or an iterable of patterns")),
+    "exclude": (_are_texts, "an iterable of names"),
+    "rg": (lambda value: _is_path(value) or _has("path", "version")(value), "a path or name of rg, or an RgBinary"),
+    "where": (_has("plan"), "a place, such as ripwrap.places.Directory('src') or ripwrap.places.Revision('main')"),
+    "on": (_has("command_line"), "a host, such as ripwrap.remote.ssh('name') or ripwrap.remote.docker('name')"),
+    "match": (_has("path"), "a match, a line of context or a chunk, as search() and rank() return it"),
+}
+"""Map the names of arguments that are objects to what they may be: a check, and a phrase for an error."""
+
+
+def check_kind(name: str, value: object) -> None:
+    """Raise `TypeError` if an argument that has a kind is something else; `None` is no value."""
+    if name in KINDS and value is not None and not KINDS[name][0](value):
+        shown = f"{value[:60]!r}" if isinstance(value, str) else type(value).__name__
+        raise TypeError(f"{name} must be {KINDS[name][1]}, got {shown}")
 
 
 def suggest(name: str, known: Collection[str]) -> str:
@@ -106,8 +157,10 @@ def suggest(name: str, known: Collection[str]) -> str:
     return next(iter(difflib.get_close_matches(name, alike, 1, cutoff=0.8)), "")
 
 
-def advise(name: str, known: Collection[str]) -> str:
+def advise(name: str, known: Collection[str], value: object = None) -> str:
     """Return the end of an error about an unknown argument, such as `did you mean cwd?`; empty without any advice."""
+    if name in SWITCHES and isinstance(value, bool):
+        return SWITCHES[name][not value]
     if meant := suggest(name, known):
         return f"did you mean {meant}?"
     return _INSTEAD.get(name, "")

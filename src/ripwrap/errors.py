@@ -43,7 +43,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
 from ripwrap._signature import lists_options
 from ripwrap._text import shown
-from ripwrap._words import advise
+from ripwrap._words import advise, check_kind
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -192,7 +192,7 @@ def named_paths(function: F) -> F:
     """Give a public function better errors for wrong arguments, and a signature that lists its options.
 
     The error for a path that is passed by position names `paths` and `cwd`. The error for a word of another library,
-    such as `regex`, names the argument.
+    such as `regex`, names the argument. An option, `paths` or `cwd` that is `None` is not given.
     """
     lists_options()(function)
     code, keywords = function.__code__, function.__kwdefaults__ or {}
@@ -203,25 +203,29 @@ def named_paths(function: F) -> F:
     is_open = bool(code.co_flags & inspect.CO_VARKEYWORDS)
     names = " or ".join(f"{name}=" for name in ("paths", "cwd") if name in keywords)
 
-    def check(given: int, named: dict[str, Any]) -> None:
-        if given > most and names:
+    def checked(given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        if len(given) > most and names:
             takes = f"{most} positional argument{'' if most == 1 else 's'}"
-            raise TypeError(f"{called}() takes {takes} but {given} were given; pass {names} by name")
-        missing = [name for name in required[given:] if name not in named]
+            raise TypeError(f"{called}() takes {takes} but {len(given)} were given; pass {names} by name")
+        missing = [name for name in required[len(given) :] if name not in named]
         if missing or not is_open:
             for name in named.keys() - known:
-                if said := advise(name, missing or known):
+                if said := advise(name, missing or known, named[name]):
                     raise TypeError(f"{called}() has no argument {name}; {said}")
+        for name, value in (*zip(code.co_varnames[:most], given), *named.items()):  # noqa: B905 - `roots` are more
+            check_kind(name, value)
+        if any(value is None for value in named.values()):
+            left_out = inspect.signature(function).parameters.keys() - known | {"cwd", "paths"}
+            named = {name: value for name, value in named.items() if value is not None or name not in left_out}
+        return named
 
     @functools.wraps(function)
     def call(*given: Any, **named: Any) -> Any:
-        check(len(given), named)
-        return function(*given, **named)
+        return function(*given, **checked(given, named))
 
     @functools.wraps(function)
     async def call_async(*given: Any, **named: Any) -> Any:
-        check(len(given), named)
-        return await function(*given, **named)
+        return await function(*given, **checked(given, named))
 
     return cast("F", call_async if inspect.iscoroutinefunction(function) else call)
 

@@ -258,15 +258,13 @@ class Match(_FileLines, frozen=True):
     type: Literal["match"] = "match"
     location: Location | None = None
 
-    @property
-    def groups(self) -> tuple[str | None, ...]:
-        """Text of each group of the first submatch, `None` for an unset group; empty without the option `captures`."""
-        return ()
+    if not TYPE_CHECKING:  # for type checkers, only a `CapturedMatch` has groups
 
-    @property
-    def named(self) -> dict[str, str | None]:
-        """Text of each named group of the first submatch, `None` for an unset group; empty without `captures`."""
-        return {}
+        def __getattr__(self, name: str) -> Any:
+            if name in ("groups", "named", "captures"):
+                said = f"a match has {name} only if it is found with search(captures=True)"
+                raise AttributeError(said, name=name, obj=self)
+            return super().__getattr__(name)
 
     def replaced(self) -> str:
         """Return `lines` with each submatch replaced by its `replacement`, or unchanged if `replacement` is `None`."""

@@ -28,7 +28,7 @@ def replaced(folder: Path, pattern: "str | list[str]", replacement: str, **optio
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 def test_text_without_groups_is_replaced_with_every_rg(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"crlf": b"foo\r\nfoo", "bom": b"\xef\xbb\xbffoo\n", "raw": b"\xe9 foo\n", "b/c": b"no\n"})
     assert replaced(folder, "fo+", "$$x", rg=rg) == {
@@ -39,7 +39,7 @@ def test_text_without_groups_is_replaced_with_every_rg(rg: RgBinary, plant: Plan
     }
 
 
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 def test_groups_need_rg_15(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"f": "key=value\n"})
     if rg.version < (15,):

@@ -404,14 +404,7 @@ def test_modes_list_and_count_as_rg_does(
             listed(*call, cwd=tree, rg=rg, **options)
         return
     found = ours(listed(*call, cwd=tree, rg=rg, **options))
-    if options.get("multiline") and (options.get("invert_match") or options.get("max_count")):
-        return  # the rgs differ, and ripwrap answers as rg 15 does: `test_cut.py`, `test_exact_counts.py`
-    assert _without_late_nul(found) == _without_late_nul(theirs(done))
-
-
-def _without_late_nul(found: list[Any]) -> list[Any]:
-    """Leave out the file that rg does not count (rg-facts 58); `test_exact_counts.py` compares it with `search()`."""
-    return [one for one in found if "nul-late.bin" not in (one, one[0])]
+    assert found == theirs(done)
 
 
 def _only_about_paths(stderr: bytes) -> bool:

@@ -22,7 +22,7 @@ def captures(pattern: str, folder: Path, **options: Any) -> list[tuple[tuple[str
 
 
 @pytest.mark.anyio
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 async def test_a_match_has_its_groups_from_rg_15_on(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"a.py": "# TODO(ada): one, TODO(): two\n"})
     search = ripwrap.search(r"TODO\((?P<who>\w+)?\)(:)", cwd=folder, rg=rg, captures=True)

@@ -24,7 +24,7 @@ def hundred(plant: Plant) -> Path:
     return plant({f"{number}.txt": "hay\nneedle, needle\n" * 10 for number in range(10)})
 
 
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 @pytest.mark.anyio
 async def test_batches_have_the_rows_of_search(rg: RgBinary, hundred: Path) -> None:
     matches = [match async for match in ripwrap.search("needle", cwd=hundred, rg=rg, sort="path")]

@@ -3,6 +3,7 @@
 import itertools
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def expected(
 
 @pytest.mark.slow
 @pytest.mark.anyio
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 @pytest.mark.usefixtures("leaks_nothing")
 async def test_files_fulfil_all_conditions(rg: RgBinary, plant: Plant) -> None:
     folder = plant(FILES)
@@ -90,6 +91,7 @@ def test_the_time_limit_is_for_all_searches(plant: Plant) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_inverted_patterns_are_searched_one_by_one(plant: Plant, anyio_backend: str) -> None:
     """As if `files_with_matches(invert_match=True)` ran once for each pattern."""
@@ -97,6 +99,7 @@ async def test_inverted_patterns_are_searched_one_by_one(plant: Plant, anyio_bac
     options: dict[str, Any] = {"cwd": folder, "invert_match": True}
     assert await ripwrap.files_matching(any_of=["a", "b"], **options) == ["a", "ab", "b", "c"]
 
+    @cache
     def single(pattern: str) -> set[str]:
         return set(sync.files_with_matches(pattern, **options))
 

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import zipfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -14,12 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ripwrap
-from ripwrap import DecodeError, FileCount, PatternError, SearchError, sync
+from ripwrap import DecodeError, FileCount, PatternError, RootCount, SearchError, sync
 from ripwrap._ripgrep.decoder import CountDecoder, decode_types
 from ripwrap.binary import RgBinary
+from ripwrap.places import Directory, Items, Overlay
+from support import cli
 from support.paths import native
 
-pytestmark = pytest.mark.rg_matrix
+pytestmark = pytest.mark.rg_ends
 
 Plant = Callable[..., Path]
 Item = TypeVar("Item")
@@ -188,11 +191,11 @@ def test_file_types_keep_types_without_globs() -> None:
 @pytest.mark.posix
 @pytest.mark.parametrize("mode", ["files_with_matches", "files_without_match", "count", "count_matches"])
 async def test_lists_and_counts_stream_while_rg_still_searches(
-    rg: RgBinary, corpus: Path, mode: str, anyio_backend: str
+    newest: RgBinary, corpus: Path, mode: str, anyio_backend: str
 ) -> None:
     os.mkfifo(corpus / "stuck")
     pattern = "absent" if mode == "files_without_match" else "needle"
-    options: dict[str, Any] = {"cwd": corpus, "paths": ["two.txt", "stuck"], "limit": 1, "rg": rg}
+    options: dict[str, Any] = {"cwd": corpus, "paths": ["two.txt", "stuck"], "limit": 1, "rg": newest}
     with anyio.fail_after(30):
         (found,) = await taken(getattr(ripwrap, mode)(pattern, **options))
     assert getattr(found, "path", found) == "two.txt"
@@ -230,7 +233,7 @@ def test_inverted_and_multiline_searches_list_the_files_that_rg_lists(
         listed = "".join(
             f"{native('./')}{path}\n" for path in operation(pattern, cwd=folder, rg=rg, sort="path", **options)
         )
-        if flag == "-l" and "invert_match" in options:  # rg's own list lacks files with matches (rg-facts 58)
+        if flag == "-l" and options == {"invert_match": True}:  # rg's own list lacks files with matches (rg-facts 58)
             records = map(
                 json.loads, raw(rg, folder, "--json", *flags, "--sort=path", f"--regexp={pattern}").splitlines()
             )
@@ -238,3 +241,73 @@ def test_inverted_and_multiline_searches_list_the_files_that_rg_lists(
             assert listed.splitlines() == files
         else:
             assert listed.encode() == raw(rg, folder, flag, *flags, "--sort=path", f"--regexp={pattern}")
+
+
+LATE = b"needle 1\n" + b"line of text\n" * 10_000 + b"bad \0 byte\n" + b"needle 2\n"
+"""rg finds the first needle, and stops at the block with the NUL."""
+
+
+@pytest.mark.fact(58)
+def test_file_with_a_late_nul_has_no_count_and_a_note(
+    rg: RgBinary, plant: Plant, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As rg counts it, in every place; a warning says so, and `text=True` counts the file."""
+    folder = plant({"late.txt": LATE, "text.txt": "needle needle\n", "early.txt": b"needle\n\0"})
+    zipped = tmp_path / "zipped"
+    zipped.mkdir()
+    with zipfile.ZipFile(zipped / "a.zip", "w") as archive:
+        for name in ("late.txt", "text.txt"):
+            archive.writestr(name, (folder / name).read_bytes())
+    items = Items([(name, (folder / name).read_bytes()) for name in ("late.txt", "early.txt", "text.txt")])
+    found = {one.path for one in sync.search("needle", cwd=folder, rg=rg)}
+    assert found == {"late.txt", "text.txt"} == set(sync.files_with_matches("needle", cwd=folder, rg=rg))
+    places: list[dict[str, Any]] = [
+        {"cwd": folder},
+        {"cwd": folder, "sort": "path"},
+        {"cwd": folder, "include_zero": True},
+        {"cwd": folder, "invert_match": True},
+        {"cwd": zipped, "inside": "zip"},
+        {"where": items},
+        {"cwd": folder, "where": Overlay(Directory(), {"text.txt": LATE, "late.txt": "needle needle\n"})},
+    ]
+    for options in places:
+        for call in (sync.count, sync.count_matches):
+            caplog.clear()
+            counts = list(call("needle", rg=rg, **options))
+            assert sum(one.count for one in counts) == (
+                0 if "invert_match" in options else 2 if call is not sync.count else 1
+            )
+            assert "with text=True, it is counted" in caplog.text, options
+            caplog.clear()
+            assert sum(one.count for one in call("needle", rg=rg, text=True, **options)) > 2
+            assert not caplog.records
+    caplog.clear()
+    assert sum(one.count for one in sync.count("needle", cwd=folder, max_count=1, rg=rg)) == 2
+    assert not caplog.records
+
+
+def test_other_ways_to_count_have_the_note(newest: RgBinary, plant: Plant) -> None:
+    """In many roots, on the command line, and in the tool for agents."""
+    folder = plant({"late.txt": LATE, "text.txt": "needle needle\n"})
+    *counts, end = sync.Repositories(folder, rg=newest).count("needle")
+    assert [(one.count, one.files) for one in counts if isinstance(one, RootCount)] == [(1, 1)]
+    assert "text=True" in str(end)
+    answer = sync.Workspace(folder, rg=newest).grep_content_result("needle", output_mode="count")
+    assert {file.path: file.count for file in answer.files} == {"text.txt": 1}
+    assert "NUL byte" in str(answer)
+    assert cli.output("search", "-c", "needle", cwd=folder).split() == ["text.txt:1"]
+
+
+@pytest.mark.parametrize("options", [{"pcre2": True}, {"engine": "pcre2"}, {"engine": "auto"}])
+@pytest.mark.parametrize("pattern", ["ab", "ab(?!y)", "(?s)a.*?b"])
+def test_pcre2_lists_a_file_with_an_early_nul(
+    rg: RgBinary, plant: Callable[..., Path], options: dict[str, Any], pattern: str
+) -> None:
+    """rg counts nothing in such a file with PCRE2, so `--count --max-count=1` does not list it."""
+    if "pcre2" not in rg.features or (options == {"engine": "auto"} and "(?!" not in pattern):
+        pytest.skip("this search does not use PCRE2")
+    folder = plant({"early": b"ab\nx\nb\0a\n", "late": b"ab\n" + b"x\n" * 80_000 + b"\0\n", "no": "zz\n"})
+    given: dict[str, Any] = {**options, "cwd": folder, "rg": rg}
+    found = {match.path for match in sync.search(pattern, **given)}
+    assert set(sync.files_with_matches(pattern, **given)) == set(sync.files_matching(any_of=pattern, **given)) == found
+    assert list(sync.files_without_match(pattern, **given)) == ["no"]

@@ -61,7 +61,7 @@ def test_matches_are_those_of_the_tree_in_utf8(pattern: str, newest: RgBinary, m
 
 
 @pytest.mark.slow
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 def test_every_rg_finds_the_matches_of_the_tree_in_utf8(rg: RgBinary, mixed: Path, plain: Path) -> None:
     compare("|".join(PATTERNS[:5]), rg, mixed, plain)
 
@@ -128,7 +128,7 @@ def test_other_operations_say_that_they_do_not_detect(mixed: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 def test_every_form_of_an_answer_is_that_of_the_tree_in_utf8(mixed: Path, plain: Path, rg: RgBinary) -> None:
     counted, inverted = "файл|天", "файл|Поиск|Нынче"
     forms: dict[str, Callable[..., list[Any]]] = {
@@ -257,7 +257,7 @@ def test_encoding_is_guessed_from_text_that_comes_late(plant: Plant) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 def test_encodings_of_files_with_nul_bytes_are_detected_if_these_are_searched(plant: Plant, rg: RgBinary) -> None:
     text = (RUSSIAN * 2).encode("cp1251")
     options: dict[str, Any] = {"rg": rg, "encoding": "detect"}

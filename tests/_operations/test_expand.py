@@ -1,7 +1,7 @@
 """`expand()`: the definition or block around a match, lines that are left out, and files that changed."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ class Shop:
 
 
 def first(pattern: str, root: Path, **options: Any) -> Match:
-    return next(sync.search(pattern, cwd=root, sort="path", **options))
+    matches: Iterator[Match] = sync.search(pattern, cwd=root, sort="path", **options)
+    return next(matches)
 
 
 def numbers(found: Expansion) -> list[int]:

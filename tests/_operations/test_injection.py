@@ -33,7 +33,7 @@ from support import rgs, strace
 from support.effort import STRESS, times
 from support.strace import Trace
 
-pytestmark = [pytest.mark.slow, pytest.mark.rg_matrix]
+pytestmark = [pytest.mark.slow, pytest.mark.rg_ends]
 
 Plant = Callable[..., Path]
 
@@ -242,7 +242,7 @@ def test_these_tests_cover_every_operation_with_options() -> None:
 
 @pytest.mark.parametrize("operation", MODES)
 def test_every_string_reaches_rg_as_a_value_or_a_path(rec: Recorder, operation: str) -> None:
-    @settings(max_examples=times(15, 200))
+    @settings(max_examples=times(8, 200))
     @given(arguments(operation))
     def holds(given: dict[str, Any]) -> None:
         call(operation, given, rec.path)

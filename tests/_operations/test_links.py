@@ -41,7 +41,7 @@ def tree(plant: Plant) -> Path:
     return folder / "p" / "cwd"
 
 
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 def test_link_to_a_directory_that_holds_cwd_is_not_entered(rg: RgBinary, tree: Path) -> None:
     """`ln -s .. loop` searched all that lies beside `cwd`; also deep, absolute and behind other links."""
     found = ["a", "fine/deep", "sub/b", "sub/deep/c"]

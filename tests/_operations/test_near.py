@@ -41,7 +41,7 @@ def found(folder: Path, near: "str | Sequence[str]", within: int, **options: Any
 
 
 @pytest.mark.slow
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 def test_lines_that_have_the_other_pattern_within_the_distance(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"f": TEXT, "none": "retry\nretry\n", "other": "timeout\n"})
     assert found(folder, "timeout", 3, rg=rg) == [1, 7]

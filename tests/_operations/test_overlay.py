@@ -136,7 +136,7 @@ def answers(pattern: Any, cwd: Path, rg: RgBinary, options: dict[str, Any], line
 
 @pytest.mark.slow
 @pytest.mark.posix
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 @pytest.mark.timeout(1500)
 @settings(max_examples=times(6, 1000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(patterns, overlays, drawn(OPTIONS), drawn(LINE_OPTIONS))

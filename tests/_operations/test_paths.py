@@ -18,7 +18,7 @@ from support.paths import native
 from support.waiting import TIMEOUTS
 
 Plant = Callable[..., Path]
-pytestmark = [pytest.mark.rg_matrix, pytest.mark.usefixtures("leaks_nothing")]
+pytestmark = [pytest.mark.rg_ends, pytest.mark.usefixtures("leaks_nothing")]
 
 # Each operation that takes `paths`, with the arguments that it needs.
 OPERATIONS: dict[str, tuple[str, ...]] = {
@@ -51,33 +51,30 @@ def run(backend: str, operation: str, **options: Any) -> Any:
     return anyio.run(collect, backend=backend)
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "sync"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 class TestMissingPaths:
     @pytest.mark.slow
-    def test_operation_raises_if_every_path_is_missing(
-        self, rg: RgBinary, plant: Plant, operation: str, backend: str
-    ) -> None:
+    def test_operation_raises_if_every_path_is_missing(self, newest: RgBinary, plant: Plant, operation: str) -> None:
         """A search of nothing but missing paths is an error, and not an answer without matches."""
         folder = plant({"a": "needle\n"})
         with pytest.raises(FileNotFoundError, match="no such file or directory; check paths or cwd") as caught:
-            run(backend, operation, cwd=folder, rg=rg, paths="gone")
+            run("asyncio", operation, cwd=folder, rg=newest, paths="gone")
         assert caught.value.filename == "gone"
         with pytest.raises(FileNotFoundError, match=r"none of the 3 paths exists \(gone, a[/\\]b, lost\)") as caught:
-            run(backend, operation, cwd=folder, rg=rg, paths=["gone", Path("a/b"), "./lost"])
+            run("asyncio", operation, cwd=folder, rg=newest, paths=["gone", Path("a/b"), "./lost"])
         assert caught.value.filename == "gone"
 
     @pytest.mark.slow
     def test_operation_answers_if_one_path_exists_and_its_answer_has_errors(
-        self, rg: RgBinary, plant: Plant, operation: str, backend: str
+        self, newest: RgBinary, plant: Plant, operation: str
     ) -> None:
         """If only some paths are missing, the answer has the others."""
         folder = plant({"a": "needle\n", "b": "no\n"})
         if operation in ("grep", "search_messages"):
-            assert run(backend, operation, cwd=folder, rg=rg, paths=["gone", "a", "b"])
+            assert run("asyncio", operation, cwd=folder, rg=newest, paths=["gone", "a", "b"])
         else:
             with pytest.raises(FileNotFoundError, match="'gone'"):
-                run(backend, operation, cwd=folder, rg=rg, paths=["gone", "a", "b"])
+                run("asyncio", operation, cwd=folder, rg=newest, paths=["gone", "a", "b"])
 
 
 @pytest.mark.posix
@@ -117,7 +114,6 @@ def test_path_that_may_not_be_seen_is_not_missing(unprivileged: Path, plant: Pla
     assert [(error.path, error.kind) for error in summary.errors] == [("closed/a", "denied")]
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "sync"])
 class TestBrokenLinks:
     @pytest.fixture
     def linked(self, needs_posix: None, plant: Plant) -> Path:
@@ -129,17 +125,17 @@ class TestBrokenLinks:
     @pytest.mark.slow
     @pytest.mark.parametrize("operation", OPERATIONS)
     def test_operation_logs_no_warning(
-        self, rg: RgBinary, linked: Path, operation: str, backend: str, caplog: pytest.LogCaptureFixture
+        self, newest: RgBinary, linked: Path, operation: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         """Links are followed by default, so a broken link would give a warning for each call."""
         with caplog.at_level(logging.INFO, "ripwrap"):
-            run(backend, operation, cwd=linked, rg=rg, glob=["*"])
+            run("sync", operation, cwd=linked, rg=newest, glob=["*"])
         assert [record.getMessage() for record in caplog.records if record.levelno > logging.INFO] == []
 
-    def test_answer_lists_the_links_and_its_message_does_not(self, rg: RgBinary, linked: Path, backend: str) -> None:
+    def test_answer_lists_the_links_and_its_message_does_not(self, rg: RgBinary, linked: Path) -> None:
         """The links are data of the answer."""
-        result: ripwrap.GrepResult = run(backend, "grep", cwd=linked, rg=rg)
-        *_, summary = run(backend, "search_messages", cwd=linked, rg=rg)
+        result: ripwrap.GrepResult = run("sync", "grep", cwd=linked, rg=rg)
+        *_, summary = run("sync", "search_messages", cwd=linked, rg=rg)
         assert set(summary.errors) == set(result.errors)
         assert {(error.path, error.kind, error.harmless) for error in result.errors} == {
             ("broken", "broken_link", True),
@@ -147,13 +143,13 @@ class TestBrokenLinks:
         }
         assert result.message == "2 matches in 2 files."
 
-    def test_link_that_is_named_is_a_missing_path(self, rg: RgBinary, linked: Path, backend: str) -> None:
+    def test_link_that_is_named_is_a_missing_path(self, rg: RgBinary, linked: Path) -> None:
         """The caller expects something behind it."""
-        *_, summary = run(backend, "search_messages", cwd=linked, rg=rg, paths=["a", "./d/broken"])
+        *_, summary = run("sync", "search_messages", cwd=linked, rg=rg, paths=["a", "./d/broken"])
         ((error),) = summary.errors
         assert (error.path, error.kind, error.harmless) == ("d/broken", "missing", False)
         with pytest.raises(FileNotFoundError, match="'d/broken'"):
-            run(backend, "files", cwd=linked, rg=rg, paths=["a", "./d/broken"])
+            run("sync", "files", cwd=linked, rg=rg, paths=["a", "./d/broken"])
 
 
 @pytest.mark.slow

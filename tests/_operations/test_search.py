@@ -31,7 +31,7 @@ from ripwrap.binary import RgBinary
 from support.paths import native
 
 Plant = Callable[..., Path]
-pytestmark = [pytest.mark.rg_matrix, pytest.mark.usefixtures("leaks_nothing")]
+pytestmark = [pytest.mark.rg_ends, pytest.mark.usefixtures("leaks_nothing")]
 
 
 def found(pattern: "str | list[str]", folder: Path, **options: Any) -> list[tuple[str | None, int | None, str]]:
@@ -181,10 +181,10 @@ class TestDefaults:
     ],
 )
 def test_matching_options_do_what_rg_does(
-    rg: RgBinary, plant: Plant, pattern: "str | list[str]", options: dict[str, Any], lines: list[str]
+    newest: RgBinary, plant: Plant, pattern: "str | list[str]", options: dict[str, Any], lines: list[str]
 ) -> None:
     folder = plant({"f": "needle\na.c\nabc\nneedles\nNeedle\n"})
-    assert sorted(line for _, _, line in found(pattern, folder, rg=rg, **options)) == sorted(lines)
+    assert sorted(line for _, _, line in found(pattern, folder, rg=newest, **options)) == sorted(lines)
 
 
 @pytest.mark.parametrize(
@@ -204,9 +204,9 @@ def test_matching_options_do_what_rg_does(
         ({"paths": ["./sub"]}, ["sub/d.py"]),
     ],
 )
-def test_file_options_select_files(rg: RgBinary, plant: Plant, options: dict[str, Any], names: list[str]) -> None:
+def test_file_options_select_files(newest: RgBinary, plant: Plant, options: dict[str, Any], names: list[str]) -> None:
     folder = plant({"a.py": "needle", "b.c": "needle", "big": "needle" * 1000, "sub/d.py": "needle"})
-    assert paths("needle", folder, rg=rg, **options) == list(map(native, names))
+    assert paths("needle", folder, rg=newest, **options) == list(map(native, names))
 
 
 def test_type_does_not_include_hidden_files(rg: RgBinary, plant: Plant) -> None:
@@ -252,10 +252,10 @@ def test_absolute_paths_stay_absolute(rg: RgBinary, plant: Plant) -> None:
     "name", ["-", "--pre=x", "-e", *(pytest.param(name, marks=pytest.mark.posix) for name in "*\n"), "a b", "é", "!x"]
 )
 @pytest.mark.fact(4)
-def test_file_of_any_name_is_searched_when_named_or_found(rg: RgBinary, plant: Plant, name: str) -> None:
+def test_file_of_any_name_is_searched_when_named_or_found(newest: RgBinary, plant: Plant, name: str) -> None:
     folder = plant({name: "needle"})
-    assert paths("needle", folder, rg=rg) == [name]
-    assert paths("needle", folder, rg=rg, paths=[name]) == [name]
+    assert paths("needle", folder, rg=newest) == [name]
+    assert paths("needle", folder, rg=newest, paths=[name]) == [name]
 
 
 @pytest.mark.parametrize("pattern", ["--pre=touch evil", "-e", "--files", "--", "-", "--no-config"])
@@ -330,6 +330,7 @@ def test_an_inverted_search_has_no_submatches(rg: RgBinary, plant: Plant) -> Non
     assert (match.lines, match.submatches) == ("other\n", ())
 
 
+@pytest.mark.rg_matrix
 def test_pcre2_works_or_raises_capability_error(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"f": "foobar\nfoobaz\n"})
     if "pcre2" in rg.features:
@@ -367,6 +368,7 @@ class TestErrors:
             ("x", {"type_not": "nope"}, UnknownTypeError, ["nope"]),
         ],
     )
+    @pytest.mark.loops("asyncio")
     @pytest.mark.anyio
     @pytest.mark.fact(29)
     async def test_error_has_rgs_message_and_a_hint(

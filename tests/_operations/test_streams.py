@@ -75,7 +75,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 @pytest.mark.timeout(1500)
 @settings(max_examples=times(10, 2000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(patterns, st.dictionaries(names, contents, max_size=6), drawn(OPTIONS), st.sampled_from([1, 2, 64]))

@@ -22,16 +22,15 @@ DEFAULTS = ("--glob=!.git", "--glob=!.ripgrep/", "--hidden", "--follow", "--no-r
 def search_flags(**options: Any) -> tuple[str, ...]:
     """Return the arguments that options add between the fixed ones."""
     arguments = render(search_query("x", ".", (), options))  # type: ignore[arg-type]
-    assert arguments[:3] == ("--no-config", "--line-buffered", "--json")
+    assert arguments[:2] == ("--no-config", "--json")
     assert arguments[-3:] == ("--regexp=x", "--", ".")
-    return arguments[3:-3]
+    return arguments[2:-3]
 
 
 def test_default_options_become_these_arguments() -> None:
     assert search_flags() == DEFAULTS
     assert render(files_query(".", (), {})) == (
         "--no-config",
-        "--line-buffered",
         "--files",
         "--null",
         *DEFAULTS,
@@ -77,7 +76,7 @@ def test_false_turns_a_default_off(option: str, flag: str) -> None:
 
 def test_boolean_options_add_their_flag_only_when_true() -> None:
     for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
-        if hint.__origin__ is bool and key not in ("include_git", "mmap"):
+        if hint.__origin__ is bool and key not in ("include_git", "mmap", "case_sensitive"):
             flag = "--" + key.replace("_", "-")
             assert flag in search_flags(**{key: True})
             assert flag not in search_flags(**{key: False})
@@ -150,7 +149,7 @@ def test_no_string_ever_becomes_a_flag(pattern: str, paths: list[str], globs: li
         return
     arguments = render(search_query(pattern, ".", paths, options))
     flags = arguments[: arguments.index("--")]
-    known = {"--no-config", "--line-buffered", "--json", "--hidden", "--follow", "--no-require-git"}
+    known = {"--no-config", "--json", "--hidden", "--follow", "--no-require-git"}
     for flag in flags:
         assert flag in known or flag.startswith(("--glob=", "--type=", "--replace=", "--regexp="))
     assert len(arguments) == len(flags) + 1 + max(len(paths), 1)

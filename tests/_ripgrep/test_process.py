@@ -469,7 +469,7 @@ class TestMisbehaviour:
 
 
 def blocking(rg: "str | Path | RgBinary | None" = None, **options: object) -> list[Match]:
-    return list(sync.search("x", rg=rg, **options))  # type: ignore[arg-type]
+    return list(sync.search("x", rg=rg, **options))  # type: ignore[call-overload]
 
 
 @pytest.mark.fact(7)
@@ -510,7 +510,7 @@ def test_root_of_a_grep_result_is_resolved_at_the_call(
             monkeypatch.chdir(folder / "b")
 
     async def search(seconds: float) -> None:
-        results.append(await ripwrap.grep("needle", paths=["x", "fifo"], threads=1, timeout=seconds))
+        results.append(await ripwrap.grep("needle", paths=["x", "fifo"], threads=2, timeout=seconds))
 
     results: list[ripwrap.GrepResult] = []
     for timeout in TIMEOUTS:

@@ -224,7 +224,8 @@ def test_flags_that_start_programs_can_be_negated(
 def test_operations_reject_flags_that_are_not_options(name: str, folder: Path) -> None:
     """Reject the flag before rg runs: the rg of this test does not exist."""
     options: Any = {name: "x"}
-    for operation in (*SEARCHES.values(), ripwrap.search, ripwrap.search_messages):
+    searches: list[Any] = [*SEARCHES.values(), ripwrap.search, ripwrap.search_messages]
+    for operation in searches:
         with pytest.raises(ValidationError, match=name):
             operation("x", rg=folder / "none", **options)
     for listing in (sync.files, ripwrap.files, sync.tree):
@@ -389,7 +390,7 @@ def test_max_columns_does_not_shorten_records_and_is_not_an_option(rg: RgBinary,
     assert matches(rg, folder, "--max-columns=100", "needle") == plain
     assert matches(rg, folder, "--max-columns=100", "--max-columns-preview", "needle") == plain
     with pytest.raises(ValidationError, match="max_columns"):
-        sync.search("needle", cwd=folder, rg=rg, max_columns=100)  # type: ignore[call-arg]
+        sync.search("needle", cwd=folder, rg=rg, max_columns=100)  # type: ignore[call-overload]
 
 
 @pytest.mark.fact(12)

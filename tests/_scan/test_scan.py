@@ -48,7 +48,7 @@ def searched(rules: Mapping[str, str], folder: Path, **options: Any) -> list[Hit
 
 
 @pytest.mark.anyio
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 @pytest.mark.usefixtures("leaks_nothing", "temporary")
 async def test_texts_have_their_rules_and_groups_from_rg_15_on(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"a.py": f"# TODO(ada) {KEY}\n# TODO()\n", "b.py": "nothing\n"})

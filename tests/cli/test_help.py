@@ -5,14 +5,11 @@ from contextlib import redirect_stdout
 from functools import cache
 from io import StringIO
 from typing import get_type_hints
-from unittest.mock import patch
 
 import pytest
-from cyclopts import App
-from rich.console import detect_legacy_windows
 
 from ripwrap.cli import run
-from ripwrap.cli.app import app
+from ripwrap.cli.commands import every_command
 from ripwrap.options import SearchOptions, flag_of
 
 COMMANDS = (
@@ -38,16 +35,14 @@ COMMANDS = (
 )
 INDEX_COMMANDS = tuple(f"index {one}" for one in ("build", "status", "check", "prune", "search", "watch"))
 AGENT_COMMANDS = ("agent install", "agent uninstall", "agent list")
-ASSEMBLE = App.assemble_argument_collection
 HINTS = get_type_hints(SearchOptions, include_extras=True)
 
 
 @cache
 def help_of(command: str) -> str:
     printed = StringIO()
-    columns = 81 if detect_legacy_windows() else 80  # rich leaves out the last column of old consoles
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
-        patch.setenv("COLUMNS", str(columns))
+        patch.setenv("COLUMNS", "80")
         assert run([*command.split(), "--help"]) == 0
     return printed.getvalue()
 
@@ -65,7 +60,7 @@ def test_help_fits_a_terminal_and_ends_with_examples_and_exit_codes(command: str
     text = help_of(command)
     assert [line for line in text.splitlines() if len(line) > 80 or line != line.rstrip()] == []
     assert text.index("\nExamples:\n  ripwrap") < text.index("\nExit codes:\n  0  ")
-    assert not re.search(r"\w\(\)|cyclopts|None|True|False", text)
+    assert not re.search(r"\w\(\)|argparse|None|True|False", text)
 
 
 def test_help_of_search_has_each_option_in_its_group() -> None:
@@ -96,37 +91,11 @@ def test_help_of_rank_and_index_says_that_hidden_files_and_links_are_off(command
     assert "  -L, --follow                Follow symbolic links\n" in text
 
 
-def found(command: str) -> App:
-    found = app
-    for name in command.split():
-        found = found[name]
-    return found
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "search x -i -A2 -g*.py -g!*.md --sort=path src --json --repositories=a --per-root=2",
-        "rank words --no-hidden --limit=3 --cwd=..",
-        "mcp --root=a --root=b --port=1",
-        "index build --location=home",
-    ],
-)
-def test_command_line_means_the_same_with_copies_of_assembled_arguments(arguments: str) -> None:
-    """`arguments_assembled_once()` gives copies; an earlier command line has left nothing in them."""
-    command = arguments.split()
-    meant = [app.parse_args(command, exit_on_error=False, print_error=False) for _ in range(2)]
-    assert run([*command[: 2 if command[0] == "index" else 1], "--cwd=elsewhere", "--frobnicate"]) == 2
-    meant.append(app.parse_args(command, exit_on_error=False, print_error=False))
-    assert App.assemble_argument_collection is not ASSEMBLE
-    with patch.object(App, "assemble_argument_collection", ASSEMBLE):
-        expected = app.parse_args(command, exit_on_error=False, print_error=False)
-    assert [*meant, expected] == [expected] * 4
-
-
 def descriptions(command: str) -> list[tuple[str, str]]:
-    arguments = found(command).assemble_argument_collection(parse_docstring=True)
-    return [(one.name, one.parameter.help or "") for one in arguments if one.show]
+    (found,) = (one for words, one in every_command() if " ".join(words) == command)
+    return [
+        (one.names[-1], one.option.help) for several in found.parameters for one in several if not one.option.hidden
+    ]
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, *INDEX_COMMANDS, *AGENT_COMMANDS])

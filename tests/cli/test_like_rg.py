@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ripwrap import sync
-from ripwrap.cli.app import app
 from ripwrap.cli.rg_flags import MISSING, Missing
+from ripwrap.cli.search import search
 from support.cli import run
 
 Plant = Callable[..., Path]
@@ -232,7 +232,7 @@ def test_each_flag_of_rg_is_accepted_or_answered_by_name() -> None:
     opposites = re.findall(r"disabled\s+with\s+(?:the\s+)?(--[a-z][a-z0-9-]+)", text)
     of_rg = {flag for flags in listed for flag in flags if flag} | {*opposites}
     assert len(of_rg) > 130
-    known = {name for one in app["search"].assemble_argument_collection() for name in one.names}
+    known = {*search.flags}
     answered = [flag for one in MISSING for flag in one.flags]
     assert of_rg - known - {*answered} == {"--files", "--type-list", "--help", "-h", "--version", "-V"}
     assert len({*answered}) == len(answered)

@@ -27,7 +27,7 @@ def test_every_example_has_a_test() -> None:
 
 def test_every_test_file_has_an_example() -> None:
     stems = {path.stem for path in EXAMPLES.iterdir()}
-    assert {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")} - stems == {"all", "fastapi", "pages"}
+    assert {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")} - stems == {"all", "fastapi"}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.runs import DEMO, run
+from support.runs import run
 
 pytestmark = pytest.mark.slow
 
@@ -102,6 +102,6 @@ def test_no_dead_code_is_exit_code_0(plant: Callable[..., Path], source: str) ->
     assert run("dead_code.py", plant({"a.py": source})) == (0, "", "")
 
 
-def test_dead_code_checks_the_demo_by_default() -> None:
-    assert run("dead_code.py") == (1, "shop/cart.py:4: function total\nshop/till.py:1: function pay\n", "")
-    assert run("dead_code.py") == run("dead_code.py", DEMO)
+def test_dead_code_checks_the_demo_by_default(clone: Path) -> None:
+    assert run("dead_code.py", cwd=clone) == (1, "shop/cart.py:4: function total\nshop/till.py:1: function pay\n", "")
+    assert run("dead_code.py", cwd=clone) == run("dead_code.py", "demo", cwd=clone)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,9 +16,9 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from support.runs import DEMO
+import demo
 from support.waiting import until_blocking
-from test_docs import ROOT
+from test_pages import ROOT
 
 pytestmark = [pytest.mark.extra, pytest.mark.posix]
 
@@ -31,7 +30,7 @@ PLAIN = """
 @app.get("/plain")
 async def plain(q: str) -> int:
     try:
-        return (await ripwrap.grep(q, cwd="docs/demo")).total_matches
+        return (await ripwrap.grep(q, cwd="demo")).total_matches
     except ripwrap.SearchError:  # the test has killed its rg
         return -1
 
@@ -53,7 +52,7 @@ async def named(request: Request, call_next):
 @contextmanager
 def serving(folder: Path, app: str, added: str = "", rg: Path | None = None) -> Generator[tuple[int, psutil.Process]]:
     """Run a program of the page on a free port; yield the port and the process."""
-    shutil.copytree(DEMO, folder / "docs" / "demo")
+    demo.make(folder / "demo")
     for name, code in PROGRAMS:
         (folder / name).write_text(code + (added if name == "app.py" else ""))
     env = {**os.environ, **({} if rg is None else {"RIPWRAP_RG": str(rg)})}
@@ -93,9 +92,10 @@ def hanging(stand_in: Callable[..., Path]) -> Path:
 def test_client_gets_an_answer(app: str, tmp_path: Path) -> None:
     with serving(tmp_path, app) as (port, _):
         assert answer(sent(port, "/count?q=TODO")) == (200, b"3")
+        assert answer(sent(port, "/count"))[0] == 422
+        status, body = answer(sent(port, "/count?q=("))
+        assert status == 400 and b"unclosed group" in body
         if app == "app:app":
-            status, body = answer(sent(port, "/count?q=("))
-            assert status == 400 and b"unclosed group" in body
             status, body = answer(sent(port, "/lines?q=TODO"))
             assert status == 200 and b"shop/cart.py:5:    # TODO: taxes\n" in body
 

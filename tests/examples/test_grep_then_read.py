@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.runs import DEMO, load, run
+from support.runs import load, run
 
 pytestmark = pytest.mark.slow
 
@@ -57,10 +57,10 @@ def test_missing_rg_is_printed_and_exits_with_2(plant: Callable[..., Path], monk
     assert out.count("Error: ") == 2  # the tool's result, and the model's answer
 
 
-def test_grep_then_read_searches_the_demo_by_default() -> None:
-    code, out, _ = run("grep_then_read.py", "taxes")
+def test_grep_then_read_searches_the_demo_by_default(clone: Path) -> None:
+    code, out, _ = run("grep_then_read.py", "taxes", cwd=clone)
     assert (code, out.splitlines()[-1]) == (0, "shop/cart.py:5: # TODO: taxes")
-    assert out == run("grep_then_read.py", "taxes", DEMO)[1]
+    assert out == run("grep_then_read.py", "taxes", "demo", cwd=clone)[1]
 
 
 CALLS = [

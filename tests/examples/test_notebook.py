@@ -1,5 +1,6 @@
-"""`notebook.ipynb` runs unchanged and shows the results of its searches."""
+"""`notebook.ipynb` and the page on notebooks run unchanged, and show the results of their searches."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -12,7 +13,8 @@ pytest.importorskip("nbclient")
 pytest.importorskip("nbformat")
 
 
-from support.runs import DEMO, EXAMPLES, executed
+import demo
+from support.runs import EXAMPLES, ROOT, executed
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
@@ -21,7 +23,7 @@ pytestmark = [pytest.mark.extra, pytest.mark.slow]
 def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """The code cells of the notebook after a run, by id."""
     checkout, home = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("home")
-    shutil.copytree(DEMO, checkout / "docs" / "demo")
+    demo.make(checkout / "demo")
     (checkout / "examples").mkdir()
     notebook = Path(shutil.copy(EXAMPLES / "notebook.ipynb", checkout / "examples"))
     return {cell["id"]: cell for cell in executed(notebook, home)}
@@ -50,7 +52,16 @@ def test_every_cell_runs_without_warnings(cells: dict[str, dict[str, Any]]) -> N
 
 def test_notebook_shows_the_tree(cells: dict[str, dict[str, Any]]) -> None:
     lines = re.sub(r"<[^>]+>", "", shown(cells["tree"])).splitlines()
-    assert lines == ["shop/", "    cart.py", "    till.py", "README.txt"]
+    assert lines == [
+        "logs/",
+        "    till.log.gz",
+        "shop/",
+        "    cart.py",
+        "    till.py",
+        ".env",
+        ".gitignore",
+        "README.txt",
+    ]
 
 
 def test_notebook_marks_hits_and_shows_the_next_page(
@@ -80,9 +91,23 @@ def test_bar_lengths_are_proportional_to_the_counts(cells: dict[str, dict[str, A
     rows = table(shown(cells["bars"]))
     counts = {path: int(count) for path, count, _ in rows}
     widths = {path: int(re.findall(r"width: (\d+)px", bar)[0]) for path, _, bar in rows}
-    assert counts == {"README.txt": 6, "shop/cart.py": 16, "shop/till.py": 7}
+    assert counts == {".env": 2, ".gitignore": 1, "README.txt": 6, "shop/cart.py": 16, "shop/till.py": 7}
     assert widths == {path: 300 * count // 16 for path, count in counts.items()}
 
 
 def test_result_survives_json_in_the_notebook(cells: dict[str, dict[str, Any]]) -> None:
     assert shown(cells["json"], "text/plain") == "True"
+
+
+def test_notebooks_page_runs_as_one_notebook(tmp_path: Path) -> None:
+    page = (ROOT / "docs/how-to/notebooks.md").read_text()
+    code = re.findall(r"^```py(?:thon)?\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    empty: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    cells = [{**empty, "id": f"cell-{number}", "source": source} for number, source in enumerate(code)]
+    notebook = tmp_path / "page.ipynb"
+    notebook.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    demo.make(tmp_path / "demo")
+    ran = executed(notebook, tmp_path / "home")
+    assert len(ran) == len(code) >= 6
+    shown = [output["output_type"] for cell in ran for output in cell["outputs"]]
+    assert set(shown) == {"execute_result", "stream"}

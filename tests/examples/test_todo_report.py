@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.runs import DEMO, run
+from support.runs import run
 
 pytestmark = pytest.mark.slow
 
@@ -75,9 +75,9 @@ def test_no_mark_is_exit_code_1(plant: Callable[..., Path]) -> None:
     assert run("todo_report.py", plant({"a.txt": "done, todo\n"})) == (1, "No line is marked.\n", "")
 
 
-def test_todo_report_reports_the_demo_by_default() -> None:
-    assert run("todo_report.py") == run("todo_report.py", DEMO)
-    assert "| 5 | TODO |  | taxes |\n" in run("todo_report.py")[1]
+def test_todo_report_reports_the_demo_by_default(clone: Path) -> None:
+    assert run("todo_report.py", cwd=clone) == run("todo_report.py", "demo", cwd=clone)
+    assert "| 5 | TODO |  | taxes |\n" in run("todo_report.py", cwd=clone)[1]
 
 
 def test_file_instead_of_a_folder_is_an_error(plant: Callable[..., Path]) -> None:

@@ -2,7 +2,6 @@
 
 import re
 import runpy
-import shutil
 from contextlib import chdir
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,9 +27,8 @@ def import_or_skip(*modules: str) -> None:
 
 
 def run_last_block(title: str, folder: Path) -> dict[str, Any]:
-    """Run the last block of a section in a folder that gets the demo files; return the names that it defines."""
+    """Run the last block of a section in a folder with the demo, such as a clone; return the names that it defines."""
     *_, block = re.findall(r"^```python\n(.*?)^```$", SECTIONS[title], re.MULTILINE | re.DOTALL)
-    shutil.copytree(DOCS / "demo", folder / "docs" / "demo")
-    (folder / "block.py").write_text(block)
+    (folder / "demo" / "build" / "block.py").write_text(block)
     with chdir(folder):
-        return runpy.run_path("block.py", run_name="__main__")
+        return runpy.run_path("demo/build/block.py", run_name="__main__")

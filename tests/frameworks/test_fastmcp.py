@@ -99,10 +99,9 @@ async def test_fastmcp_client_cancels_a_call_and_is_told_of_the_progress_of_the_
 
 
 @pytest.fixture
-def in_memory(tmp_path: Path) -> Callable[..., Any]:
+def in_memory(clone: Path) -> Callable[..., Any]:
     """The class of the docs that connects a client to a server in memory."""
-    (tmp_path / "page").mkdir()
-    made: Callable[..., Any] = run_last_block("FastMCP", tmp_path / "page")["InMemory"]
+    made: Callable[..., Any] = run_last_block("FastMCP", clone)["InMemory"]
     return made
 
 

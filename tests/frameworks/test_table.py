@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from frameworks.blocks import DOCS, PAGE, import_or_skip, run_last_block
+from frameworks.blocks import PAGE, import_or_skip, run_last_block
 from frameworks.conftest import counted
 from ripwrap import Workspace
 from support.offers import Offer, check
@@ -258,14 +258,14 @@ def test_each_row_of_the_table_has_a_test() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.package for row in ROWS])
-def test_framework_gives_the_schemas_of_its_row_and_calls_a_tool(row: Row, tmp_path: Path) -> None:
+def test_framework_gives_the_schemas_of_its_row_and_calls_a_tool(row: Row, clone: Path) -> None:
     module, read = READERS[row.package]
     import_or_skip(module)
     version = metadata.version(row.package)
     numbers = [int(number) for number in re.findall(r"\d+", version)]
     assert numbers >= [*map(int, row.version.split("."))], "the table names a later version than the tested one"
-    with chdir(tmp_path):
-        offers, answer = read(run_last_block(row.title, tmp_path))
+    with chdir(clone):
+        offers, answer = read(run_last_block(row.title, clone))
     properties = [schema for offer in offers for schema in offer.parameters["properties"].values()]
     with_keys = {
         what: sum(any(key in json.dumps(schema) for key in keys) for schema in properties)
@@ -278,7 +278,7 @@ def test_framework_gives_the_schemas_of_its_row_and_calls_a_tool(row: Row, tmp_p
     }
     counted.append((row.package, version, len(properties), with_keys))
     assert FOUND in answer
-    workspace = Workspace(DOCS / "demo")
+    workspace = Workspace(clone / "demo")
     assert [offer.name for offer in offers] == [method.__name__ for method in workspace.tools]
     assert with_keys["descriptions"] == len(properties)
     assert (with_keys["defaults"] > 0, with_keys["bounds"] > 0) == (row.defaults, row.bounds)
@@ -289,13 +289,13 @@ def test_framework_gives_the_schemas_of_its_row_and_calls_a_tool(row: Row, tmp_p
             check(method, offer, defaults=row.defaults, bounds=row.bounds, strict=strict)
 
 
-def test_strands_takes_the_methods_themselves() -> None:
+def test_strands_takes_the_methods_themselves(clone: Path) -> None:
     """It raised `NotImplementedError` for a `Field` in an annotation."""
     import_or_skip("strands")
     from strands import Agent, tool
     from strands.models import BedrockModel
 
-    workspace = Workspace(DOCS / "demo")
+    workspace = Workspace(clone / "demo")
     tools = [tool(method) for method in workspace.tools]
     for one in tools:
         told = one.tool_spec

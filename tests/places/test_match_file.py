@@ -19,7 +19,8 @@ Plant = Callable[..., Path]
 
 
 def only(cwd: Path, **options: Any) -> Match:
-    (match,) = sync.search("needle", cwd=cwd, **options)
+    found: list[Match] = list(sync.search("needle", cwd=cwd, **options))
+    (match,) = found
     return match
 
 

@@ -305,15 +305,6 @@ class TestLeaving:
             assert len(running_in(stuck)) == 1
         await until(lambda: not running_in(stuck))
 
-    async def test_an_exception_of_the_consumer_ends_rg(
-        self, stuck: Path, container: Container, there: str, running_in: RunningIn
-    ) -> None:
-        with pytest.raises(ZeroDivisionError):
-            async with aclosing(ripwrap.search("needle", on=container, rg=there, paths=["fifo", "sparse"])) as found:
-                async for _ in found:
-                    1 / 0  # noqa: B018
-        await until(lambda: not running_in(stuck))
-
     async def test_cancellation_ends_rg(
         self, stuck: Path, container: Container, there: str, running_in: RunningIn
     ) -> None:

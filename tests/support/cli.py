@@ -4,15 +4,11 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
-from copy import copy
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
-
-from cyclopts import App, ArgumentCollection
 
 from ripwrap import cli
 
@@ -68,34 +64,3 @@ def read_terminal(leader: int) -> bytes:
         while chunk := os.read(leader, 65536):
             written += chunk
     return written
-
-
-@contextmanager
-def arguments_assembled_once() -> Iterator[None]:
-    """Assemble the arguments of each command once, and give copies to later runs in this process.
-
-    cyclopts assembles them in each run, which is most of the time of a run: `search` has eighty. A process of the real
-    command line runs one command, so it gains nothing from this.
-    """
-    assemble = App.assemble_argument_collection
-    known: dict[tuple[int, bool], tuple[App, ArgumentCollection]] = {}
-
-    def assemble_once(app: App, *, parse_docstring: bool = False, **others: Any) -> ArgumentCollection:
-        key = id(app), parse_docstring
-        if key not in known:
-            assert not others
-            known[key] = app, assemble(app, parse_docstring=parse_docstring)
-        return unparsed(known[key][1])
-
-    with patch.object(App, "assemble_argument_collection", assemble_once):
-        yield
-
-
-def unparsed(arguments: ArgumentCollection) -> ArgumentCollection:
-    """Return copies of arguments that no command line has been parsed into."""
-    copies = {id(one): copy(one) for one in arguments}
-    for one in copies.values():
-        assert not one.tokens
-        one.tokens = []
-        one.children = ArgumentCollection(copies[id(child)] for child in one.children)  # type: ignore[no-untyped-call]
-    return ArgumentCollection(copies.values())  # type: ignore[no-untyped-call]

@@ -13,7 +13,6 @@ from support import forks
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples"
-DEMO = ROOT / "docs" / "demo"
 
 
 def command(name: str, *arguments: str | Path) -> list[str]:

@@ -33,7 +33,8 @@ async def first(pattern: str) -> str:
     async for match in ripwrap.search(pattern, type="py", hidden=False, captures=True):
         path: str = match.path
         line: int = match.line_number
-        return f"{path.upper()}:{line + 1}"
+        groups: tuple[str | None, ...] = match.groups
+        return f"{path.upper()}:{line + 1}:{groups}"
     return ""
 
 

@@ -68,6 +68,12 @@ async def many_roots() -> None:
 
 def blocking() -> None:
     assert_type(sync.search("x", timeout=1.5), Generator[Match, None, None])
+    assert_type(sync.search("(x)", captures=True, type="py"), Generator[ripwrap.CapturedMatch, None, None])
+    assert_type(ripwrap.search("(x)", captures=True), AsyncGenerator[ripwrap.CapturedMatch, None])
+    for match in sync.search("(?P<one>x)", captures=True):
+        assert_type((match.groups, match.named), tuple[tuple[str | None, ...], dict[str, str | None]])
+    for plain in sync.search("(x)"):
+        plain.groups  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  # noqa: B018
     assert_type(sync.search_messages("x"), Generator[Message, None, None])
     assert_type(sync.files(), Generator[str, None, None])
     assert_type(sync.count("x"), Generator[FileCount, None, None])
@@ -84,18 +90,18 @@ def options_can_be_passed_on() -> None:
 
 
 def wrong_options_are_errors() -> None:
-    ripwrap.search("x", max_cuont=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    ripwrap.search("x", max_count="1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    ripwrap.search("x", sort="size")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    ripwrap.search("x", "src")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    ripwrap.search("x", max_cuont=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    ripwrap.search("x", max_count="1")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    ripwrap.search("x", sort="size")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    ripwrap.search("x", "src")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     ripwrap.files(ignore_case=True)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    ripwrap.search("x", file="patterns")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    ripwrap.search("x", engine="perl")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    ripwrap.search("x", mmap=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ripwrap.search("x", file="patterns")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    ripwrap.search("x", engine="perl")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    ripwrap.search("x", mmap=1)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     ripwrap.count("x", max_matches=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     sync.grep("x", max_matchs=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     sync.grep("x", max_files="1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    sync.search("x", glob=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    sync.search("x", glob=1)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
 
 
 def test_typing_module_is_importable() -> None:

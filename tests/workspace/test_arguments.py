@@ -170,6 +170,39 @@ def test_tool_name_accepts_aliases(name: str, tool: str) -> None:
     assert find_tool(name, tools_of(Workspace).values()).name == tool
 
 
+MEANINGS = [
+    ("search_files", {"path": ".", "regex": "needle"}, "grep_content"),
+    ("search_files", {"path": ".", "regex": "needle", "file_pattern": None}, "grep_content"),
+    ("searchFiles", {"path": ".", "pattern": "needle", "filePattern": "*.py"}, "grep_content"),
+    ("mcp__cline__search_files", {"path": ".", "regex": "needle", "file_pattern": "*.py"}, "grep_content"),
+    ("search_files", {"path": ".", "pattern": "*.py"}, "find_files"),
+    ("search_files", {"path": ".", "pattern": "*.py", "excludePatterns": ["x"]}, "find_files"),
+    ("search_files", {"path": ".", "pattern": "*.py", "regex": None}, "find_files"),
+    ("search_code", {"path": ".", "pattern": "needle", "ignoreCase": True}, "grep_content"),
+    ("search_code", {"regex": "needle"}, "grep_content"),
+    ("search_code", {"query": "needle"}, "codebase_search"),
+    ("search_codebase", {"regex": "needle"}, "grep_content"),
+    ("code_search", {"pattern": "needle"}, "grep_content"),
+    ("CodeSearch", {"query": "needle", "path": "."}, "codebase_search"),
+    ("list_files", {"path": ".", "pattern": "*.py"}, "find_files"),
+    ("list_files", {"path": "."}, "ls"),
+    ("list_directory", {"path": ".", "pattern": "*.py"}, "find_files"),
+    ("list_directory", {"path": ".", "pattern": None}, "ls"),
+]
+
+
+@pytest.mark.parametrize(("name", "sent", "tool"), MEANINGS)
+def test_name_of_two_tools_means_the_one_that_has_the_arguments(
+    plant: Callable[..., Path], name: str, sent: dict[str, Any], tool: str
+) -> None:
+    """Programs use one name for different tools; the wrong one found no file for a text that is there."""
+    workspace = sync.Workspace(plant({"a.py": "needle = 1\n"}))
+    result = workspace.call_result(name, json.dumps(sent))
+    assert isinstance(result, tools_of(Workspace)[tool].result)
+    assert "a.py" in str(result)
+    assert result == workspace.call_result(name, sent)
+
+
 def test_unknown_tool_error_lists_the_tools() -> None:
     with pytest.raises(ValueError, match="no tool 'rm'; the tools are grep_content, find_files, ls, tree"):
         find_tool("rm", tools_of(Workspace).values())

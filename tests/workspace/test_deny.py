@@ -218,7 +218,7 @@ def test_roots_have_the_globs_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 @given(tree=TREES)
 def test_rg_and_python_deny_the_same_paths(
     tree: dict[str, str], rg: RgBinary, tmp_path_factory: pytest.TempPathFactory

@@ -1,7 +1,11 @@
 """`grep_content(inside=…)` and `grep_content(rev=…)`; sandbox, `deny` and `redact` hold there, too."""
 
+import bz2
+import gzip
+import importlib.util
 import io
 import json
+import lzma
 import os
 import tarfile
 import zipfile
@@ -14,7 +18,9 @@ import pytest
 from _operations.test_inside import tarred, zipped
 from _operations.test_revisions import git
 from ripwrap import AccessDeniedError, Workspace, sync
+from ripwrap._text import plural
 from ripwrap.workspace.grep_content_tool import OutputMode
+from support.bombs import xlsx
 
 Plant = Callable[..., Path]
 pytestmark = pytest.mark.slow
@@ -352,3 +358,85 @@ def test_every_mode_has_the_files_of_a_revision_that_are_gone_from_the_disk(repo
         "needle", rev="v1", file_pattern="src/*.py,x/*", output_mode=mode
     )
     assert sorted(one.path for one in found.files) == ["src/a.py", "x/K.PEM"]
+
+
+def damaged(content: bytes, old: bytes, new: bytes) -> bytes:
+    assert content.count(old) == 1
+    return content.replace(old, new)
+
+
+def sheet(xml: str) -> bytes:
+    file: Any = io.BytesIO()
+    xlsx(file, xml)
+    return bytes(file.getvalue())
+
+
+STORED = zipped({"ok.txt": b"ok", "bad.txt": b"some text"}, zipfile.ZIP_STORED)
+PACKED = {"gz": gzip.compress(b"some text"), "bz2": bz2.compress(b"some text"), "xz": lzma.compress(b"some text")}
+BROKEN: dict[str, bytes] = {
+    "crc.zip": damaged(STORED, b"some text", b"same text"),
+    "cut.zip": STORED[:40],
+    "not.zip": b"some text",
+    "cut.tgz": tarred({"a": b"some text"})[:-20],
+    "cut.tar": tarred({"a": b"some text" * 200}, "w:")[:900],
+    "crc.gz": PACKED["gz"][:-8] + b"\\0" * 4 + PACKED["gz"][-4:],
+    "cut.gz": PACKED["gz"][:-6],
+    "cut.bz2": PACKED["bz2"][:-6],
+    "cut.xz": PACKED["xz"][:-6],
+    "outer.zip": zipped({"in.zip": damaged(STORED, b"some text", b"same text")}),
+    "bad.ipynb": b'{"cells": [{"cell_type": "code", "source": [',
+    "bad.xlsx": sheet('<sheetData><row r="1"><c r="A1" t="str"><v>&unknown;</v></c></row></sheetData>'),
+}
+
+
+@pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
+@pytest.mark.parametrize("name", BROKEN)
+def test_error_about_a_member_is_shown_whatever_path_names(plant: Plant, name: str, mode: OutputMode) -> None:
+    """With the archive itself as path, a wrong checksum was not mentioned."""
+    folder = plant({f"sub/{name}": BROKEN[name]})
+    inside = "zip,tar,gz,bz2,xz,ipynb,xlsx" if importlib.util.find_spec("openpyxl") else "zip,tar,gz,bz2,xz,ipynb"
+    first, *more = sync.grep("needle", cwd=folder, inside=inside.split(",")).errors
+    says = f"{plural(len(more) + 1, 'path')} could not be read, the first: {first.path}: "
+    for path in (".", "sub", f"sub/{name}"):
+        result = sync.Workspace(folder).grep_content_result("needle", path, inside=inside, output_mode=mode)
+        assert result.notes[0].startswith(says), result
+        assert (first.path or "").startswith(f"sub/{name}")
+        closed = sync.Workspace(folder, deny=["bad.txt"] if name == "crc.zip" else [f"sub/{name}"])
+        hidden = closed.call("grep_content", {"pattern": "needle", "path": path, "inside": inside, "output_mode": mode})
+        assert "could not be read" not in hidden
+    (folder / "sub" / f".{name}").write_bytes(BROKEN[name])
+    assert sync.Workspace(folder).grep_content("needle", "sub", inside=inside).count(says) == 1
+
+
+NUL = b"\0\nneedle\nneedle\n"
+HIDING: dict[str, bytes] = {
+    "a.zip": zipped({"m": NUL}),
+    "b.zip": zipped({"m": NUL, "n": b"other\n"}),
+    "a.tgz": tarred({"m": NUL}),
+    "a.tar": tarred({"m": NUL, "o": NUL[:1]}, "w:"),
+    "m.gz": gzip.compress(NUL),
+    "m.bz2": bz2.compress(NUL),
+    "m.xz": lzma.compress(NUL),
+    "outer.zip": zipped({"in.zip": zipped({"m": NUL})}),
+    "outer.tgz": tarred({"in.zip": zipped({"m": NUL})}),
+    "n.ipynb": json.dumps({"cells": [{"cell_type": "code", "source": [NUL.decode()], "outputs": []}]}).encode(),
+}
+
+
+@pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
+@pytest.mark.parametrize("name", HIDING)
+def test_text_after_a_nul_in_a_member_is_mentioned_as_in_a_file(plant: Plant, name: str, mode: OutputMode) -> None:
+    """The members with a NUL were 'No matches found.', without a word about them."""
+    members = "4 matches in 2 files" if name == "a.tar" else "2 matches in 1 file"  # rg finds the text in the tar, too
+    says = f"There would be {members} in binary files ("
+    folder = plant({name: HIDING[name]})
+    workspace = sync.Workspace(folder)
+    given: dict[str, Any] = {"inside": "zip,tar,gz,bz2,xz,ipynb", "output_mode": mode}
+    assert says in workspace.grep_content_result("needle", **given).message
+    assert workspace.grep_content_result("absent", **given).message.endswith(" found nothing: in binary files.")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    assert says in workspace.grep_content_result("needle", rev="main", **given).message
+    (folder / name).write_bytes(NUL)
+    assert "There would be 2 matches" in workspace.grep_content_result("needle", output_mode=mode).message

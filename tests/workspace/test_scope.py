@@ -1,5 +1,6 @@
 """Globs of tool calls as rg gets them, by the rules of Windows, where rg's globs have slashes, too."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,3 +61,63 @@ def test_escaped_windows_path_is_matched_by_rg(rg: RgBinary, plant: Plant) -> No
     root = plant({"sub/{q}[x]!/a.py": "", "sub/q/a.py": ""})
     glob = f"/{escaped(WINDOWS_PATH, WINDOWS_SEP)}/*.py"
     assert list(sync.files(cwd=root, glob=glob, rg=rg)) == [native("sub/{q}[x]!/a.py")]
+
+
+OWN = [
+    ("src", "src/**/*.py"),
+    ("src", "./src/**/*.py"),
+    ("src", "/src/a.py"),
+    ("src", "src/deep/../*.py"),
+    ("src/", "**/src/*.py"),
+    ("src", "src/"),
+    ("src", "src/a.py, src/deep/*.py"),
+    ("src", "src/**, !src/deep/*"),
+    ("src/deep", "src/deep/*"),
+    ("app/[slug]", "app/[slug]/*.py"),
+    ("site", "site/*.py"),
+    ("site", "site/site/*.py"),
+    ("site", "site/m.py"),
+    ("site", "site/n.py"),
+    ("src", "deep/*.py"),
+    ("src", "*/b.py"),
+    ("src", "app/*.py"),
+]
+
+
+@pytest.mark.parametrize(("path", "pattern"), OWN)
+def test_glob_that_begins_with_the_path_of_the_call_is_read_from_the_root(
+    plant: Plant, rg: RgBinary, path: str, pattern: str
+) -> None:
+    """Answers have paths from the root, so models send them as globs; 'no files' was the answer for existing ones."""
+    names = [
+        "src/a.py",
+        "src/deep/b.py",
+        "src/deep/c.txt",
+        "app/a.py",
+        "app/[slug]/p.py",
+        "site/m.py",
+        "site/site/n.py",
+    ]
+    root = plant(dict.fromkeys((*names, "ROOT.py"), "needle\n"))
+    here = path.rstrip("/")
+
+    def listed(start: str) -> set[str]:
+        """Return the files below the path that rg lists with globs which begin at the root or at the path."""
+        parts = [one.strip() for one in pattern.split(",")]
+        bare = [one.lstrip("!").removeprefix("./").replace("deep/../", "").lstrip("/") for one in parts]
+        bare = [f"**/{one}**" if one.endswith("/") else one for one in bare]
+        bare = [one.replace("[slug]", r"\[slug\]") for one in bare]
+        globs = [f"--glob={'!' * part.startswith('!')}/{start}{one}" for part, one in zip(parts, bare, strict=True)]
+        run = subprocess.run([rg.path, "--files", *globs, here], cwd=root, capture_output=True, check=False, text=True)
+        return set(run.stdout.split("\n")) - {""}
+
+    expected = listed(f"{here}/") or listed("")
+    workspace = sync.Workspace(root, write=True)
+    assert set(workspace.find_files_result(pattern, path).files) == {native(one) for one in expected}
+    assert {one.path for one in workspace.grep_content_result("needle", path, file_pattern=pattern).files} == expected
+    replaced = workspace.replace_content_result("needle", "x", path, file_pattern=pattern)
+    assert {one.path for one in replaced.files} == expected
+    ignored = workspace.ls_result(path, ignore=[one for one in pattern.split(", ") if one[0] != "!"])
+    if "!" not in pattern and not pattern.endswith("/"):  # the listed directory itself cannot be ignored
+        everything = {one for one in names if one.startswith(f"{here}/")}
+        assert {one.path for one in ignored.entries if not one.is_dir} == everything - expected

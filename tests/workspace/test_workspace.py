@@ -97,7 +97,7 @@ def test_file_modes_of_grep_content_name_files(api: str, rg: RgBinary, shop: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.rg_matrix
+@pytest.mark.rg_ends
 def test_matches_in_hidden_files_are_counted(rg: RgBinary, plant: Plant) -> None:
     """Hidden files are left out in silence if something else matches."""
     root = plant(

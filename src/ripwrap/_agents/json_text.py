@@ -22,7 +22,7 @@ MADE = "{made}"
 ENTRY_ALONE = "this"
 
 _MADE = re.compile(rf'{MARK}[": ]+made ([^"]*)')
-_STRING = r'"(?:[^"\\]|\\.)*+"?'
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*"?'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf'((?:{_STRING}|[^\s\[{{,:"])\s*),(?=\s*[}}\]])|{_STRING}', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -18,7 +18,7 @@ from ripwrap._encodings import LABELS, UTF8, decode, encode, width
 from ripwrap._protected import why_protected
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._safe_write import Disk, TooLargeError
-from ripwrap._text import BOMS, is_utf8, is_within_character, shown, text_of
+from ripwrap._text import byte_order_mark, is_utf8, is_within_character, shown, text_of
 from ripwrap.edits import Edit, FileEdits, Hunk
 from ripwrap.errors import ConflictError, Hint, HintedText
 from ripwrap.models import PathError
@@ -102,6 +102,7 @@ class _Reading(NamedTuple):
     codec: str
     raw: bool
     terminator: bytes
+    keeps_line_ends: bool
 
 
 def codec_of(label: str | None) -> str:
@@ -131,13 +132,15 @@ def plan_files(
     screen: Screen | None = None,
     disk: Disk | None = None,
     terminator: bytes = b"\n",
+    keeps_line_ends: bool = False,
 ) -> tuple[tuple[FileEdits, ...], tuple[PathError, ...]]:
-    """Return the edits of each file that changes, in path order, and an error for each file that is left out.
+    r"""Return the edits of each file that changes, in path order, and an error for each file that is left out.
 
     Each file is read once. If several paths lead to one file, because of links, only the first of these paths is used.
+    With `keeps_line_ends`, `\n` in a replacement is `\r\n` where the lines of the match end so.
     """
     disk = disk or Disk()
-    reading = _Reading(codec_of(encoding), encoding == "none", terminator)
+    reading = _Reading(codec_of(encoding), encoding == "none", terminator, keeps_line_ends)
     cancelled = CANCELLED.get()
     files: list[FileEdits] = []
     left_out: list[PathError] = []
@@ -213,10 +216,8 @@ def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, scree
     _check_overlaps(one.path, changes)
     if not changes:
         return None
-    # rg also removes a byte order mark if `encoding` is given. A mark of UTF-16 overrides `encoding`; one of UTF-8 does
-    # not (encoding_rs_io, `DecodeReaderBytesBuilder::bom_override`).
-    mark, own = (b"", "") if reading.raw or not one.decoded else _mark_of(raw)
-    codec = "" if reading.raw or not one.decoded else own or reading.codec
+    mark, codec = (b"", "") if reading.raw or not one.decoded else byte_order_mark(raw, reading.codec)
+    codec = codec if reading.codec or codec != UTF8 else ""
     body = raw[len(mark) :]
     if codec and not one.lines:
         text, found = _read_whole(body, codec, changes)
@@ -227,6 +228,10 @@ def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, scree
     edits = [(change, start + len(mark), end + len(mark)) for change, start, end in found]
     if any(text[change.start : change.end] != change.before for change, _, _ in edits):
         raise _DiffersError
+    if reading.keeps_line_ends:
+        edits = [*_with_line_ends(edits, text)]
+    if not edits:
+        return None
     if (not codec or codec == UTF8) and (at := _first_broken(text, [change for change, _, _ in edits])) is not None:
         raise _LeftOutError(
             f"the text would not be valid UTF-8 any more, because a match or its replacement begins or ends within a "
@@ -243,6 +248,19 @@ def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, scree
     if file.encoding:
         _check_encodable(file, raw)
     return file
+
+
+def _with_line_ends(edits: Iterable[tuple[FileChange, int, int]], text: bytes) -> Iterator[tuple[FileChange, int, int]]:
+    r"""Yield edits with `\r\n` for `\n` in the new text if the old lines end so, without edits that change nothing."""
+    edge, last = 0, text.rfind(b"\n") + 1
+    for change, start, end in edits:
+        at = max(change.end - 1, change.start, edge - 1)
+        edge = last if at >= last else text.find(b"\n", at) + 1  # the end of the last line is that of the line before
+        known = change.before if b"\n" in change.before else text[max(edge - 2, 0) : edge]
+        crlf = known.count(b"\n") == known.count(b"\r\n") > 0
+        after = re.sub(rb"(?<!\r)\n", b"\r\n", change.after) if crlf else change.after
+        if after != change.before:
+            yield change._replace(after=after), start, end
 
 
 def _first_broken(text: bytes, changes: Sequence[FileChange]) -> int | None:
@@ -332,14 +350,6 @@ class _LineStarts:
             self._at = next(islice(self._ends, number - self._number - 1, None), self._size)
             self._number = number
         return self._at
-
-
-def _mark_of(raw: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark of a file (empty if missing), and the encoding of a UTF-16 mark (otherwise empty)."""
-    for mark, encoding in BOMS:
-        if raw.startswith(mark):
-            return mark, "" if encoding == "utf-8" else encoding
-    return b"", ""
 
 
 def _check_overlaps(path: str, changes: Sequence[FileChange]) -> None:

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from functools import partial
 from typing import Any, Unpack, cast
 
@@ -19,6 +20,7 @@ from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
 from ripwrap._edits.left_out import find_left_out
 from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Screen, codec_of, plan_files
 from ripwrap._ripgrep.command import search_query
+from ripwrap._ripgrep.line_ends import across_line_ends, names_return
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query, without_options
 from ripwrap._ripgrep.replacement import (
@@ -55,7 +57,7 @@ _REFUSED = {
 """Options that do not apply to `replace()`, with the reasons."""
 
 _CONTEXT = ("context", "before_context", "after_context")
-_IGNORED = ("no_line_number",)
+_IGNORED = ("no_line_number", "sort", "sortr")
 
 _SMALL_GROWTH = 100
 """Value of `Template.growth` up to which rg computes the replacements without a check of their size before."""
@@ -150,7 +152,7 @@ async def replace(
 
 
     async def main():
-        plan = await ripwrap.replace(r"TODO: (\w+)", "DONE: $1", cwd="docs/demo", glob="*.py", context=0)
+        plan = await ripwrap.replace(r"TODO: (\w+)", "DONE: $1", cwd="demo", glob="*.py", context=0)
         print(plan)
 
 
@@ -210,6 +212,7 @@ async def replace(
     return ReplacePlan(root=known.root, files=known.files, errors=known.errors, hidden_matches=known.hidden_matches)
 
 
+@named_paths
 async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None) -> AppliedEdits:
     """Restore the old contents and modification times of the files that a plan has changed, all or none.
 
@@ -244,6 +247,7 @@ class ReplaceRequest:
     template: Template
     options: SearchOptions
     context: int
+    keeps_line_ends: bool = False
 
     @property
     def root(self) -> str:
@@ -299,6 +303,16 @@ def replace_request(
     return ReplaceRequest(search_query(pattern, cwd, paths, searched), template, searched, context)
 
 
+def across_line_ends_of_files(request: ReplaceRequest) -> ReplaceRequest:
+    r"""Return a request in which `\n`, in the pattern and the replacement, is the line end of the file."""
+    (pattern,) = request.query.patterns
+    if names_return(pattern, request.options) or "\r" in request.template.text:
+        return request
+    pattern, options = across_line_ends(pattern, request.options)
+    query = search_query(pattern, request.query.cwd, request.query.paths, options)
+    return replace_fields(request, query=query, options=options, keeps_line_ends=True)
+
+
 async def run_replace(
     run: Runner,
     request: ReplaceRequest,
@@ -335,6 +349,7 @@ async def run_replace(
             holds=holds,
             screen=screen,
             terminator=request.terminator,
+            keeps_line_ends=request.keeps_line_ends,
         )
         errors = [error for error in found.errors if allowed is None or (error.path and allowed(error.path))]
         every = (*errors, *other.errors, *left_out)

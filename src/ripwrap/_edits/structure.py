@@ -79,7 +79,7 @@ def search_code(
 
 
     async def main():
-        async for hit in ripwrap.search_code("def $NAME($$$ARGS): $$$", lang="python", cwd="docs/demo"):
+        async for hit in ripwrap.search_code("def $NAME($$$ARGS): $$$", lang="python", cwd="demo"):
             if hit.type == "match":
                 print(hit.path, hit.line_number, hit.metavariables)
 
@@ -151,7 +151,7 @@ async def replace_code(
 
 
     async def main():
-        plan = await ripwrap.replace_code("$A[item]", "$A.get(item, 0)", lang="python", cwd="docs/demo")
+        plan = await ripwrap.replace_code("$A[item]", "$A.get(item, 0)", lang="python", cwd="demo")
         print([(file.path, edit.before, edit.after) for file in plan for edit in file.edits])
 
 

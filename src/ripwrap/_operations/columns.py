@@ -48,7 +48,7 @@ def search_columns(
 
 
     async def main():
-        async for columns in ripwrap.search_columns("TODO", cwd="docs/demo", glob="*.py", sort="path"):
+        async for columns in ripwrap.search_columns("TODO", cwd="demo", glob="*.py", sort="path"):
             print(columns.path, columns.line_number, columns.spans)
 
 

@@ -45,7 +45,7 @@ async def files_matching(
 
     import ripwrap
 
-    print(asyncio.run(ripwrap.files_matching(all_of=["TODO", "def "], none_of="cards", cwd="docs/demo")))
+    print(asyncio.run(ripwrap.files_matching(all_of=["TODO", "def "], none_of="cards", cwd="demo")))
     ```
 
     ```text

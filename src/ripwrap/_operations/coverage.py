@@ -69,8 +69,8 @@ async def why(
 
     import ripwrap
 
-    print(asyncio.run(ripwrap.why("shop/till.py", cwd="docs/demo")))
-    print(asyncio.run(ripwrap.why("shop/till.py", cwd="docs/demo", type="md", max_depth=1)))
+    print(asyncio.run(ripwrap.why("shop/till.py", cwd="demo")))
+    print(asyncio.run(ripwrap.why("shop/till.py", cwd="demo", type="md", max_depth=1)))
     ```
 
     ```text
@@ -121,11 +121,11 @@ async def coverage(
 
     import ripwrap
 
-    print(asyncio.run(ripwrap.coverage(cwd="docs/demo", type="py")))
+    print(asyncio.run(ripwrap.coverage(cwd="demo/shop", glob="cart.*")))
     ```
 
     ```text
-    2 files searched; 1 not: 1 of other types.
+    1 file searched; 1 not: 1 left out by globs.
     ```
 
     Args:

@@ -66,8 +66,8 @@ async def expand(
 
 
     async def main():
-        async for match in ripwrap.search("TODO: taxes", cwd="docs/demo"):
-            print(await ripwrap.expand(match, cwd="docs/demo"))
+        async for match in ripwrap.search("TODO: taxes", cwd="demo"):
+            print(await ripwrap.expand(match, cwd="demo"))
 
 
     asyncio.run(main())

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from ripwrap._ripgrep.line_ends import across_line_ends
 from ripwrap._ripgrep.query import without_options
 from ripwrap.errors import Hint
 from ripwrap.options import SearchOptions
@@ -23,6 +24,7 @@ class Probe:
     hints: tuple[Hint, ...]
     options: SearchOptions
     narrower: tuple["Probe", ...] = ()
+    patterns: tuple[str, ...] = ()
 
     def in_options(self) -> str:
         """Return a text that names the options to pass or to leave out."""
@@ -57,10 +59,21 @@ def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
         yield _passing("if case is ignored", without_options(options, _CASE), ignore_case=True)
     if bounds := [name for name in _BOUNDS if options.get(name)]:
         yield _omitting("anywhere in a line", options, bounds)
-    if not options.get("crlf") and any("$" in one for one in patterns):
-        yield _passing("if CRLF ends a line", options, crlf=True)
+    yield from _in_crlf(patterns, options)
     if not options.get("text"):
         yield _passing("in binary files", options, text=True)
+
+
+def _in_crlf(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
+    says, crossing = "if CRLF ends a line", [across_line_ends(one, options) for one in patterns]
+    changed = crossing[0][1] if crossing else options
+    if any(one not in patterns for one, _ in crossing):
+        hints = [Hint("pattern", one) for one, _ in crossing]
+        hints += [Hint("fixed_strings", False)] if options.get("fixed_strings") else []
+        hints += [Hint("crlf", True)] if changed.get("crlf") else []
+        yield Probe(says, tuple(hints), changed, patterns=tuple(one for one, _ in crossing))
+    elif not options.get("crlf") and any("$" in one for one in patterns):
+        yield _passing(says, options, crlf=True)
 
 
 def _passing(says: str, options: SearchOptions, **changes: bool) -> Probe:

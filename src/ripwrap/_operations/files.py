@@ -39,7 +39,7 @@ def files(
 
 
     async def main():
-        return [path async for path in ripwrap.files(cwd="docs/demo", glob="*.py", sort="path")]
+        return [path async for path in ripwrap.files(cwd="demo", glob="*.py", sort="path")]
 
 
     print(asyncio.run(main()))

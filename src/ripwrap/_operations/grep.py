@@ -19,11 +19,11 @@ from ripwrap._ripgrep.decoder import too_long_errors, too_long_text
 from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query
+from ripwrap._ripgrep.query import Query, without_options
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, SearchError, named_paths
+from ripwrap.errors import Hint, SearchError, combination_error, named_paths
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, StrPath, check_callback, check_timeout
 from ripwrap.places.candidates import Candidates
@@ -54,6 +54,7 @@ async def grep(
     limit: int | None = GREP_LIMIT,
     max_files: int | None = None,
     offset: int = 0,
+    count: bool = True,
     timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - keeps the matches found until then, which a cancel scope would drop
     explain: bool = False,
     coverage: bool = False,
@@ -67,14 +68,14 @@ async def grep(
 
     Files are in the order of `rg --sort=path`, over all `paths`. Matches of a file are in the order of its lines. While
     the files do not change, pages neither overlap nor miss a match. All matches are counted, but only the matches of
-    the page are decoded. After `timeout` seconds rg is stopped, and the answer has the matches found until then.
+    the page are decoded. After `timeout` seconds rg is stopped, and the answer has what rg has written until then.
 
     ```python
     import asyncio
 
     import ripwrap
 
-    result = asyncio.run(ripwrap.grep("TODO", cwd="docs/demo", limit=1, context=0))
+    result = asyncio.run(ripwrap.grep("TODO", cwd="demo", limit=1, context=0))
     print(result.files[0].path, result.files[0].matches[0].text)
     print(result.message)
     ```
@@ -92,6 +93,10 @@ async def grep(
             (`max_count` is the limit for each file; further matches of the file are not counted.)
         max_files: Maximum number of files on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
+        count: Count all matches. With `False`, rg is ended when the page is full, as in `rg | head`: the page has the
+            matches that rg finds first, in path order, and unless rg ends by itself, `exact` is False and there is no
+            `next_offset`. With a `sort`, rg uses one thread, and the page and further pages are in its order. Not with
+            `near`.
         timeout: Seconds that the call may take, with all its steps, the installation of rg and the wait for a slot
             (`ripwrap.limit_processes()`); `None` is no limit.
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
@@ -109,15 +114,15 @@ async def grep(
             function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, and where to search, as in `search()`. The default context is 2 lines, unless `context`,
-            `before_context` or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on
-            the answer.
+            `before_context` or `after_context` is given. `passthru` is an error. `sort` and `sortr` have an effect
+            only with `count=False`.
 
     Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
     exclude each other, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
     `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
     condition = near_condition(near, within, options)
-    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition)
+    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, count=count)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
@@ -185,6 +190,7 @@ def grep_request(
     explain: bool,
     coverage: bool = False,
     near: Near | None = None,
+    count: bool = True,
     arguments: Collection[str] = ARGUMENTS,
 ) -> GrepRequest:
     """Check the arguments, and return the request of `grep()` or of a function that searches in the same way.
@@ -205,11 +211,19 @@ def grep_request(
         options = {**options, "context": _DEFAULT_CONTEXT}
     page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
-    query = placed_search("grep()", pattern, cwd, paths, options, sorts=False, keeps_errors=True, arguments=arguments)
+    query = placed_search(
+        "grep()", pattern, cwd, paths, options, sorts=not count, keeps_errors=True, arguments=arguments
+    )
+    if not count:
+        if near is not None:
+            raise combination_error("near", Hint("count", value=False), "matches are first found everywhere")
+        if offset and query.sort_key == "none":
+            raise combination_error("offset", Hint("count", value=False), "rg finds others first, unless it sorts")
+        query = replace(query, streamed=True)
     if near is not None:
         placed_search("grep()", near.patterns, cwd, paths, options, sorts=False)  # checks the patterns
     known = partial(GrepRequest, explain=explain, coverage=coverage, near=near)
-    return known(query, pattern, paths, options, page, max_files, timeout)
+    return known(query, pattern, paths, without_options(options, ("sort", "sortr")), page, max_files, timeout)
 
 
 def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
@@ -301,9 +315,10 @@ def result_of(
     reason: StopReason = "end"
     if found.timed_out:
         reason = "timeout"
-    elif more:
+    elif more or found.full:
         reason = "max_files" if len(files) == request.max_files and shown < page.max_matches else "limit"
-    next_offset = page.offset + shown if more and shown and not found.timed_out else None
+    repeats = not found.full or request.query.sort_key != "none"
+    next_offset = page.offset + shown if (more or found.full) and shown and repeats and not found.timed_out else None
     failed = [error for error in errors if not error.harmless]
     message = result_message(found, page, shown, next_offset, request.timeout if found.timed_out else None)
     if failed:
@@ -367,7 +382,9 @@ async def explanation(
             late = "There was no time to try more options."
             return None
         try:
-            return await run.collect(search(probe.options, _FIRST_MATCH, left))
+            step = search(probe.options, _FIRST_MATCH, left)
+            query = replace(step.query, patterns=probe.patterns or step.query.patterns)
+            return await run.collect(replace(step, query=query))
         except SearchError:
             return None  # a probe may be an impossible search, e.g. for plain text with a newline
 
@@ -407,6 +424,8 @@ def result_message(
     if ended_after is not None:
         stopped = f"The search was stopped after {in_seconds(ended_after)}; narrow it" if found.matches else ""
         sentences.append(f"{stopped or 'Narrow the search'}, or allow more time")
+    if found.full:
+        sentences.append(f"The search was ended there; {Hint('count', True)} counts all")
     if found.dropped_records:
         names = list(map(_text.shown, filter(None, found.dropped)))
         where = f" ({'first ' if len(names) > 1 else ''}in {names[0]})" if names else ""
@@ -422,4 +441,5 @@ def result_message(
 def counts_text(found: PageCollector, ended_after: float | None = None, matches: int | None = None) -> str:
     """Return the number of matches and files, with "at least" if the counts are incomplete."""
     text = f"{plural(found.matches if matches is None else matches, 'match', 'es')} in {plural(found.files, 'file')}"
-    return text if ended_after is None and not found.dropped_records else f"at least {text}"
+    is_least = ended_after is not None or found.dropped_records or found.full
+    return f"at least {text}" if is_least else text

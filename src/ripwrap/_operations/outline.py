@@ -27,7 +27,7 @@ async def outline(path: StrPath, *, cwd: StrPath = ".") -> tuple[Section, ...]:
 
     import ripwrap
 
-    for section in asyncio.run(ripwrap.outline("shop/cart.py", cwd="docs/demo")):
+    for section in asyncio.run(ripwrap.outline("shop/cart.py", cwd="demo")):
         print(section.line, section.end_line, section.name)
     ```
 

@@ -151,8 +151,8 @@ def rank_request(
     stems = query_stems(parsed)
     pattern = file_pattern(stems, parsed.symbols)
     options = {**VISIBLE_FILES, **options}
-    search = words_query(pattern, cwd, paths, options, _MAX_LINES_PER_FILE)
-    listing = files_query(search.cwd, search.paths, options) if names_in(parsed) else None
+    search = words_query(pattern, cwd, paths, options, _MAX_LINES_PER_FILE).without("sort", "sortr")
+    listing = files_query(search.cwd, search.paths, options).without("sort", "sortr") if names_in(parsed) else None
     return RankRequest(parsed, stems, search, listing, limit, timeout, allowed, report)
 
 

@@ -96,7 +96,7 @@ async def references(
 
     import ripwrap
 
-    found = asyncio.run(ripwrap.references("PRICES", cwd="docs/demo"))
+    found = asyncio.run(ripwrap.references("PRICES", cwd="demo"))
     for one in (*found.definitions, *found.uses):
         print(one.path, one.line, one.kind, one.confidence)
     ```

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, Unpack, cast, overload
 
 from pydantic import BaseModel
 
@@ -23,6 +23,34 @@ if TYPE_CHECKING:
     from ripwrap._ripgrep.groups import Groups
 
 T = TypeVar("T")
+
+
+@overload
+def search(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    limit: int | None = None,
+    captures: Literal[True],
+    on_progress: OnProgress | None = None,
+    rg: Rg = None,
+    **options: Unpack[PlacedSearchOptions],
+) -> AsyncGenerator[CapturedMatch]: ...
+
+
+@overload
+def search(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    limit: int | None = None,
+    captures: bool = False,
+    on_progress: OnProgress | None = None,
+    rg: Rg = None,
+    **options: Unpack[PlacedSearchOptions],
+) -> AsyncGenerator[Match]: ...
 
 
 @named_paths
@@ -51,7 +79,7 @@ def search(
 
 
     async def main():
-        async for match in ripwrap.search(r"TODO: \w+", cwd="docs/demo", type="py", sort="path"):
+        async for match in ripwrap.search(r"TODO: \w+", cwd="demo", type="py", sort="path"):
             print(match.path, match.line_number, match.submatches[0].match)
 
 

@@ -12,8 +12,8 @@ from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._ripgrep.spool import check_items
-from ripwrap._signature import lists_options
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import Match
 from ripwrap.options import SearchOptions, check_limit
 from ripwrap.places.items import ARGUMENTS, NOWHERE, ItemPlace, in_items
@@ -23,7 +23,7 @@ from ripwrap.sources.base import AnyItems
 T = TypeVar("T")
 
 
-@lists_options()
+@named_paths
 def search_in(
     pattern: str | Sequence[str],
     items: AnyItems,
@@ -90,7 +90,7 @@ def search_in(
     return run_search_in(search_in_request(pattern, items, limit, options), items, rg)
 
 
-@lists_options()
+@named_paths
 async def grep_in(
     pattern: str | Sequence[str],
     items: AnyItems,

@@ -78,14 +78,13 @@ async def tree_text(
 
     import ripwrap
 
-    print(asyncio.run(ripwrap.tree_text(cwd="docs/demo")))
+    print(asyncio.run(ripwrap.tree_text(cwd="demo", glob="*.py")))
     ```
 
     ```text
     shop/
         cart.py
         till.py
-    README.txt
     ```
 
     The arguments and errors are the same as in `tree()`.
@@ -108,7 +107,7 @@ def tree_request(
     query = placed_files("tree()", cwd, (), options, ("cwd", "limit", "exclude", "rg"))
     seconds, checked, names = check_timeout(timeout), check_limit(limit), checked_names(exclude)
     # rg lists only files, so the directories at the maximum depth are known from the files below them.
-    depth, query = query.options.get("max_depth"), query.without("max_depth")
+    depth, query = query.options.get("max_depth"), query.without("max_depth", "sort", "sortr")
     return TreeRequest(Step(query, lambda: FileTreeCollector(names, depth, seconds), seconds), checked)
 
 

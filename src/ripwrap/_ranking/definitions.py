@@ -54,7 +54,7 @@ _ASSIGNED = re.compile(r"[ \t]*(?:(?:export|static|async|public|private|protecte
 # then the words before it, the last of which is `foo(`.
 _BODY = re.compile(r"\)[\w\s]*+\{")
 _SIGNATURE = re.compile(r"\n([ \t]*+[\w:&*<>,\[\]][\w:&*<>,\[\] \t]*+)(?=\s*+\()")
-_QUALIFIED = re.compile(r"(?:\w+::)*+([^\W\d]\w*)")
+_QUALIFIED = re.compile(r"(?:\w+::)*([^\W\d]\w*)")
 _CONTROL = frozenset({"catch", "for", "foreach", "if", "switch", "while"})
 """Keywords that are followed by parentheses and a body, like the name of a function."""
 

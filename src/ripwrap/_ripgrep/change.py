@@ -3,19 +3,23 @@
 import json
 import os
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from ripwrap._ripgrep.decoder import decode_path, path_of
-from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.query import Output
+from ripwrap._ripgrep.exit_status import UNCOUNTED, Exit
+from ripwrap._ripgrep.query import Output, Query
 
 PATH = re.compile(rb"([^\0]+)\0()")
 COUNT = re.compile(rb"([^\0]+)\0([0-9]+(?:\r?\n|\0))")
 _END = b'\n{"type":"end"'
 """Beginning of the record for the end of a file, after a newline. No record contains it: JSON escapes newlines."""
+
+_STATS = re.compile(rb"\n[0-9]+ matches\n.*^([0-9]+) files contained matches\n.*", re.DOTALL | re.MULTILINE)
+
+_MAX_REST = 64 * 1024
+"""Number of bytes that are longer than a path with its count, and longer than rg's statistics."""
 
 _HEAD_BYTES = 200
 """Number of bytes at the start of a record that are kept until more bytes come, so that its head is never cut."""
@@ -199,36 +203,43 @@ class Both(Change):
         return self._then.exit(self._first.exit(end))
 
 
-class Before(Change, ABC):
-    """Change that is done before the change of a place, which several runs may share; a run has its own `Before`."""
+class Counted(Change):
+    """Change that takes rg's statistics out of counts, and notes whether a file with a match has no count.
 
-    def __init__(self, then: Change | None) -> None:
-        self._then = then
-        self.last = True
+    rg prints no count for a file in which it finds a NUL byte after a match, but its statistics have it (rg-facts 58).
+    This change is done before the change of a place, which several runs may share; a run has its own `Counted`.
+    """
 
-    def restart(self) -> None:
-        """Do nothing: each run has a new object."""
+    def __init__(self, query: Query, then: Change | None) -> None:
+        """Set the query without statistics, and the change to do after this one."""
+        super().__init__("counts", lambda path: False)  # noqa: ARG005 - drops nothing
+        self._query, self._then = query, then
+        self._uncounted = 0
 
     def feed(self, chunk: bytes) -> bytes:
-        """Filter the next bytes of rg's output, and return the changed output."""
-        return self._pass_on(self._own(chunk))
+        """Return the counts that a chunk ends, with the other change."""
+        taken = super().feed(chunk)
+        if len(self._rest) > _MAX_REST:  # no count: the decoder says what is wrong
+            taken, self._rest = taken + self._rest, b""
+        return self._pass_on(taken)
 
     def close(self) -> bytes:
-        """Return the rest of the changed output at the end of a run."""
-        rest = self._pass_on(self._own_rest())
-        return rest if self._then is None else rest + self._then.close()
+        """Return the rest of the changed output at the end of a run, without statistics."""
+        rest, self._rest = self._rest, b""
+        if stats := _STATS.fullmatch(rest):
+            self._uncounted, rest = int(stats[1]) + self._uncounted, b""
+        return self._pass_on(rest) + (b"" if self._then is None else self._then.close())
 
     def exit(self, end: Exit) -> Exit:
-        """Convert the exit of a run, as if rg had written the changed output."""
+        """Convert the exit of a run, and add a note if a file has no count."""
+        end = replace(end, query=self._query, wrote=self._wrote)
+        if self._uncounted > 0:
+            end = replace(end, also=(*end.also, UNCOUNTED))
         return end if self._then is None else self._then.exit(end)
 
-    @abstractmethod
-    def _own(self, chunk: bytes) -> bytes:
-        """Return the output for a chunk, before the other change."""
-
-    def _own_rest(self) -> bytes:
-        """Return the rest of the output at the end of a run, before the other change."""
-        return b""
+    def _record(self, record: re.Match[bytes]) -> bytes:
+        self._uncounted -= record[2][:1] != b"0"
+        return record[0]
 
     def _pass_on(self, taken: bytes) -> bytes:
         return self._then.feed(taken) if taken and self._then is not None else taken

@@ -32,11 +32,11 @@ T = TypeVar("T")
 # looks for a longer prefix byte by byte.
 _MATCH = re.compile(
     rb'\{(?=")"type":"match","data":\{"path":\{"text":"([^"]*+)"\},'
-    rb'"lines":\{"text":"([^"]*+(?:(?<=\\)"[^"]*+)*+)"\},'
+    rb'"lines":\{"text":"([^"]*+(?:(?<=\\)"[^"]*+)*)"\},'
     rb'"line_number":([0-9nul]++),"absolute_offset":([0-9]++),"submatches":\[([^\n]*+)\n'
 )
 _PARTS = _MATCH.groups + 1
-_OTHER_KINDS = re.compile(rb'(?:\{"type":"(?:begin|context|end)",[^\n]*+\n)*+')
+_OTHER_KINDS = re.compile(rb'(?:\{"type":"(?:begin|context|end)",[^\n]*+\n)*')
 _SPAN = re.compile(rb'\},"start":([0-9]++),"end":([0-9]++)\}')
 _KNOWN_BYTES = 256 * 1024
 """Size of the raw values that `_Known` keeps; a chunk of output of 64 KiB rarely has as many different ones."""

@@ -71,6 +71,9 @@ def search_query(
     long for a command line.
     """
     checked = _validate(SearchOptions, _FLAGS, options, arguments)
+    if checked.get("case_sensitive") is False and checked.keys().isdisjoint(("ignore_case", "smart_case")):
+        wrong = "case_sensitive=False alone has no effect, because case matters by default; pass "
+        raise ValueError(HintedText(wrong, Hint("ignore_case", value=True), " or leave it out"))
     patterns = _patterns(pattern)
     if checked.get("encoding") == "detect":
         said = " is not possible in this operation, or together with another argument; pass the name of an encoding"
@@ -146,8 +149,8 @@ def render(query: Query) -> tuple[str, ...]:
         *(regexps if query.pattern_file is None else (f"--file={query.pattern_file}",)),
     )
     # Without `--line-buffered`, results arrive late with `--sort` or one thread, because rg then writes large blocks.
-    # With several threads the flag has no effect (rg-facts 21).
-    return ("--no-config", "--line-buffered", *flags, _END_OF_OPTIONS, *query.paths)
+    # With several threads the flag has no effect (rg-facts 21). It takes a write of the system for each line.
+    return ("--no-config", *("--line-buffered",) * query.streamed, *flags, _END_OF_OPTIONS, *query.paths)
 
 
 def in_paths(query: Query, paths: Iterable[StrPath]) -> Query:
@@ -157,7 +160,7 @@ def in_paths(query: Query, paths: Iterable[StrPath]) -> Query:
 
 def choosing_flags(query: Query) -> list[str]:
     """Return the arguments of a query that affect which files are listed; an index stores them with its files."""
-    return list(render(query.without("sort", "sortr", "threads")))
+    return list(render(replace(query.without("sort", "sortr", "threads"), streamed=True)))  # as indexes have it
 
 
 def follows_links(flags: Collection[str]) -> bool:
@@ -170,7 +173,7 @@ def spell_file_flags(flags: Collection[str]) -> list[str]:
 
     Flags with default values are left out.
     """
-    usual = render(files_query(os.curdir, (), VISIBLE_FILES))
+    usual = choosing_flags(files_query(os.curdir, (), VISIBLE_FILES))
     added = {f"--glob={_NOT_HIDDEN}", *_exclude({"iglob": True})}
     given = [one for one in flags if one not in usual and one not in added]
     opposites = {"--no-require-git": "--require-git", f"--glob=!{EXCLUDED[0]}": "--include-git"}
@@ -225,7 +228,7 @@ def _explain(
     """Return a problem that pydantic found, with a new message, which says which values or options are allowed."""
     kind: LiteralString = problem["type"]  # pyright: ignore[reportAssignmentType] - mypy takes it for str
     if kind == "extra_forbidden":
-        context = {"name": name, "advice": advise(name, known) or f"see ripwrap.{options.__name__}"}
+        context = {"name": name, "advice": advise(name, known, value) or f"see ripwrap.{options.__name__}"}
         said = PydanticCustomError("extra_forbidden", "unknown option {name}; {advice}", context)
     else:
         limits = problem.get("ctx", {})
@@ -381,7 +384,7 @@ def normalise_path(path: str, sep: str = os.sep) -> str:
 
 
 def _text_path(path: StrPath) -> str:
-    text = os.fspath(path)
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str):
         raise TypeError(f"a path must be a str or os.PathLike[str], got {type(path).__name__}")
     return text

@@ -24,7 +24,7 @@ from pydantic_core import from_json
 
 from ripwrap._ripgrep.framing import MAX_RECORD, Framer
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.spans import spans_lines
+from ripwrap._text import plural
 from ripwrap.errors import DecodeError
 from ripwrap.models import Begin, Context, End, FileCount, Match, PathError, Submatch, Summary
 
@@ -349,8 +349,9 @@ def too_long_text(number: int, query: Query, why: str = f"longer than {MAX_RECOR
 
     A record is a line, or all lines of matches over several lines that rg has joined (rg-facts 17).
     """
-    names = ("block of joined matches", "blocks of joined matches") if spans_lines(query) else ("line", "lines")
-    return f"{number} {names[number != 1]} left out, {why}"
+    if query.options.get("multiline"):
+        return f"{number} block{'s' * (number != 1)} of joined matches left out, {why}"
+    return f"{plural(number, 'line')} left out, {why}"
 
 
 def _parse_envelope(record: bytes) -> tuple[str, Any]:

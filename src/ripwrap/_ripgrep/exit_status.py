@@ -16,6 +16,12 @@ _LOGGER = logging.getLogger("ripwrap")
 MAX_NAMED_PATHS = 10
 """Maximum number of paths in a log record."""
 
+UNCOUNTED = PathError(
+    path=None,
+    kind="other",
+    message="a file in which rg finds a NUL byte after a match has no count; with text=True, it is counted",
+)
+
 
 @dataclass(frozen=True)
 class Exit:
@@ -52,6 +58,7 @@ class Exit:
             lingered=other.lingered,
             wrote=self.wrote or other.wrote,
             runs=self.runs + other.runs,
+            also=tuple(dict.fromkeys((*self.also, *other.also))),
         )
 
     def check(self, *, summary: bool) -> None:
@@ -135,7 +142,10 @@ class Exit:
     def warn(self, also: Collection[PathError] = ()) -> None:
         """Log the unreadable paths and the errors in `also`; called by operations that return no summary."""
         errors = (*self.path_errors(), *also)
-        _log(logging.WARNING, "rg could not read some paths", [error for error in errors if not error.harmless])
+        if UNCOUNTED in errors:
+            _LOGGER.warning(UNCOUNTED.message, extra={"note": True})
+        failed = [error for error in errors if not error.harmless and error != UNCOUNTED]
+        _log(logging.WARNING, "rg could not read some paths", failed)
         _log(logging.INFO, "broken links and loops of links", [error for error in errors if error.harmless])
 
 

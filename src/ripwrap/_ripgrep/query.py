@@ -61,6 +61,7 @@ class Query:
             has no place for it.
         numbered: Not `None` if items, of which several may have the same name, have a mark after their names in the
             record at the beginning of a file, and in lists of paths; see `marked()`. The text is the start of the mark.
+        streamed: True if results are used as rg finds them, so that rg writes each line at once.
     """
 
     mode: Task
@@ -78,6 +79,7 @@ class Query:
     place: SomePlace | None = None
     must_exist: bool = False
     numbered: str | None = None
+    streamed: bool = False
 
     @property
     def is_plain(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from ripwrap._ripgrep.exact import Exact, answerable
+from ripwrap._ripgrep.change import Counted
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.process import split
@@ -20,11 +20,10 @@ Child = TypeVar("Child")
 
 @dataclass(slots=True)
 class _Run(Generic[Child]):
-    """Run of rg that has not ended; until it is started, `child` is `None`, and then `now` is the part that runs."""
+    """Run of rg that has not ended; until it is started, `child` is `None`."""
 
     part: Part
     child: Child | None = None
-    now: Part | None = None
 
 
 class Runs(Generic[Child]):
@@ -80,8 +79,7 @@ class Runs(Generic[Child]):
                 break
             self._waits = not parts and bool(self.pending)
             for part in parts:
-                now = answerable(part)
-                self.pending.append(_Run(part, self._start(now), now))
+                self.pending.append(_Run(part, self._start(_counted(part))))
         return bool(self.pending)
 
     def next(self) -> tuple[Part, Child]:
@@ -90,28 +88,20 @@ class Runs(Generic[Child]):
         if part.change is not None:
             part.change.last = all(other.part.change is not part.change for other in list(self.pending)[1:])
         if run.child is None:
-            run.now = answerable(part)
-            run.child = self._start(run.now)
+            run.child = self._start(_counted(part))
         return part, run.child
 
     def add(self, end: Exit) -> None:
-        """Remove the first run from `pending`, because it has ended, and join its exit to earlier exits.
-
-        Another run may take its place, if rg has left counts out.
-        """
-        now = self.pending.popleft().now
-        further = now.change.next_part(now, end) if now is not None and isinstance(now.change, Exact) else None
-        if further is None:
-            self._known -= bool(self._known)
-        else:
-            self.pending.appendleft(_Run(further))
+        """Remove the first run from `pending`, because it has ended, and join its exit to earlier exits."""
+        self.pending.popleft()
+        self._known -= bool(self._known)
         self._end = end if self._end is None else self._end.followed_by(end)
 
     def end(self, query: Query) -> Exit:
         """Return the joined exit of all runs that have ended; `query` is the query of the whole search."""
         end = Exit(query, (), 1, b"") if self._end is None else self._end
         errors = tuple(self._plan.errors())
-        return replace(end, also=errors) if errors else end
+        return replace(end, also=(*end.also, *errors)) if errors else end
 
     def retry(self, end: Exit, *, everything: bool = False) -> bool:
         """Return True if rg must run again with one thread, because it could not start another thread (rg-facts 8).
@@ -137,6 +127,14 @@ class Runs(Generic[Child]):
         self._more = None
         self._plan.close()
         return [run.child for run in self.pending if run.child is not None]
+
+
+def _counted(part: Part) -> Part:
+    """Return the run with rg's statistics if it counts, so that files without a count are noticed (rg-facts 58)."""
+    query = part.query
+    if query.mode not in ("count", "count-matches") or query.stats or query.silent:
+        return part
+    return replace(part, query=replace(query, stats=True), change=Counted(query, part.change))
 
 
 def _order_error(query: Query, lines: int) -> SearchError:

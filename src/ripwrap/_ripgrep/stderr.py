@@ -157,7 +157,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], _Hint], ...] = (
         SearchError,
         (
             "This is a fault of rg, and the answer would be incomplete. Try another pattern",
-            (", or leave ", Hint("multiline", kind="omit"), " out"),
+            (", or leave ", Hint("multiline", kind="omit"), " or ", Hint("max_count", kind="omit"), " out"),
             ".",
         ),
     ),

@@ -7,6 +7,7 @@ An `Answer` converts the output to the items that an operation yields; each oper
 import itertools
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -52,6 +53,7 @@ async def stream(  # noqa: C901 - no nested generators, which would take time fo
     """
     if answer.full:
         return
+    query = replace(query, streamed=True)
     await check_named(query)
     binary = await find_usable_rg(query, rg)
     planned = Plan((Part(query),)) if query.is_plain else await plan(query, AsyncRunner(binary), None)
@@ -99,7 +101,7 @@ def stream_blocking(query: Query, answer: Answer[T], rg: Rg, timeout: float | No
     """Run rg and yield the items into which `answer` converts its output, blocking; see `stream()`."""
     if answer.full:
         return
-    begun = time.monotonic()
+    begun, query = time.monotonic(), replace(query, streamed=True)
     check_named_blocking(query)
     binary = find_usable_rg_blocking(query, rg, timeout)
     planned = Plan((Part(query),)) if query.is_plain else _plan_blocking(query, binary, timeout, begun)

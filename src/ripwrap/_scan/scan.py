@@ -68,7 +68,7 @@ def scan(
 
 
     async def main():
-        async for hit in ripwrap.scan(RULES, cwd="docs/demo", glob="*.py", sort="path"):
+        async for hit in ripwrap.scan(RULES, cwd="demo", glob="*.py", sort="path"):
             print(hit.path, hit.line_number, hit.rule, hit.named)
 
 

@@ -1,56 +1,27 @@
 """Command `ripwrap agent`: put ripwrap into the configuration of agents, take it out, and list where it is."""
 
 import os
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, TypeAlias
-
-from cyclopts import App, Parameter
+from typing import Annotated
 
 from ripwrap._agents.clients import CLIENTS, ClientName, Target, is_used, program_missing, targets
 from ripwrap._agents.plan import ConfigChange, plan_install, plan_uninstall, state_of, write
-from ripwrap._display.console import colored_diff
 from ripwrap._safe_write import Disk
 from ripwrap._text import shown
+from ripwrap.cli.command import SETUP_EXIT_CODES, Command, CommandGroup, Option
 from ripwrap.cli.errors import FOUND, complain
-from ripwrap.cli.flags import OTHER, Color, Cwd
-from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
-from ripwrap.cli.terminal import styled_console
+from ripwrap.cli.flags import Color, Cwd
+from ripwrap.cli.terminal import colored_diff, shows_color
 
-agent: App = App(
-    name="agent",
-    help="Set up agents to search with ripwrap, or undo that.",
-    usage="ripwrap agent COMMAND [OPTIONS] [ARGUMENTS]",
-    group_parameters=OTHER.of_cyclopts,
-    help_epilogue=epilogue(
-        "ripwrap agent install claude --dry-run",
-        "ripwrap agent list",
-        "ripwrap agent uninstall claude",
-        after=SETUP_EXIT_CODES,
-    ),
-)
-
-ClientArgument: TypeAlias = Annotated[ClientName, Parameter(show_choices=False)]
-User = Annotated[
-    bool, Parameter(negative=(), show_default=False, help="Edit the user's files, not those of the project")
-]
-DryRun = Annotated[bool, Parameter(negative=(), show_default=False, help="Show the changes, and write nothing")]
+User = Annotated[bool, Option("Edit the user's files, not those of the project")]
+DryRun = Annotated[bool, Option("Show the changes, and write nothing")]
 
 
-@agent.command(
-    usage="ripwrap agent install [OPTIONS] [CLIENT]...",
-    help_epilogue=epilogue(
-        "ripwrap agent install claude cursor",
-        "ripwrap agent install codex --user --dry-run",
-        "ripwrap agent install claude --hook",
-        after=SETUP_EXIT_CODES,
-    ),
-)
 def install(
-    *client: ClientArgument,
+    *client: Annotated[ClientName, Option("Agents to set up [default: those in use]")],
     user: User = False,
-    hook: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    hook: Annotated[bool, Option("Also send Claude Code's Grep and Glob to ripwrap")] = False,
     dry_run: DryRun = False,
     cwd: Cwd = ".",
     color: Color = "auto",
@@ -60,13 +31,6 @@ def install(
     CLIENT is claude, codex, cursor, gemini, vscode or opencode.
 
     All changes are shown as a diff, then written. If a file cannot be edited, none is.
-
-    Parameters
-    ----------
-    client
-        Agents to set up [default: those in use]
-    hook
-        Also send Claude Code's Grep and Glob to ripwrap
     """
     project = Path(os.path.abspath(cwd))
     chosen = client or tuple(name for name in CLIENTS if is_used(name, project))
@@ -82,26 +46,14 @@ def install(
     return _finish(changes, "already installed", color, dry_run=dry_run)
 
 
-@agent.command(
-    usage="ripwrap agent uninstall [OPTIONS] [CLIENT]...",
-    help_epilogue=epilogue(
-        "ripwrap agent uninstall claude", "ripwrap agent uninstall --user --dry-run", after=SETUP_EXIT_CODES
-    ),
-)
 def uninstall(
-    *client: ClientArgument,
+    *client: Annotated[ClientName, Option("Agents to remove ripwrap from [default: all]")],
     user: User = False,
     dry_run: DryRun = False,
     cwd: Cwd = ".",
     color: Color = "auto",
 ) -> int:
-    """Remove what `ripwrap agent install` has written.
-
-    Parameters
-    ----------
-    client
-        Agents to remove ripwrap from [default: all]
-    """
+    """Remove what `ripwrap agent install` has written."""
     found = _targets(client or CLIENTS, Path(os.path.abspath(cwd)), user=user, hook=True)
     for target in found:
         if state_of(target) == "yours":
@@ -109,7 +61,6 @@ def uninstall(
     return _finish(plan_uninstall(found), "nothing is installed", color, dry_run=dry_run)
 
 
-@agent.command(name="list", help_epilogue=epilogue("ripwrap agent list", after=SETUP_EXIT_CODES))
 def list_agents(*, cwd: Cwd = ".") -> int:
     """List the files of agents, and whether ripwrap is in them."""
     project = Path(os.path.abspath(cwd))
@@ -130,9 +81,8 @@ def _targets(clients: Iterable[ClientName], project: Path, *, user: bool, hook: 
 def _finish(changes: list[ConfigChange], nothing: str, color: Color, *, dry_run: bool) -> int:
     """Show the changes, write them, and return the exit code."""
     todo = [change for change in changes if change.what != "keep"]
-    show = _printer(color)
     for change in todo:
-        show(change.diff())
+        print(colored_diff(change.diff(), colored=shows_color(color)), end="")
     if not todo:
         complain(nothing)
     elif dry_run:
@@ -145,8 +95,27 @@ def _finish(changes: list[ConfigChange], nothing: str, color: Color, *, dry_run:
     return FOUND
 
 
-def _printer(color: Color) -> Callable[[str], None]:
-    console = styled_console(color)
-    if console.color_system is not None or sys.stdout.isatty():
-        return lambda diff: console.print(colored_diff(diff))
-    return lambda diff: print(shown(diff, lines=True), end="")
+agent = CommandGroup(
+    "Set up agents to search with ripwrap, or undo that.",
+    {
+        "install": Command(
+            install,
+            "[CLIENT]...",
+            examples=(
+                "ripwrap agent install claude cursor",
+                "ripwrap agent install codex --user --dry-run",
+                "ripwrap agent install claude --hook",
+            ),
+            exit_codes=SETUP_EXIT_CODES,
+        ),
+        "uninstall": Command(
+            uninstall,
+            "[CLIENT]...",
+            examples=("ripwrap agent uninstall claude", "ripwrap agent uninstall --user --dry-run"),
+            exit_codes=SETUP_EXIT_CODES,
+        ),
+        "list": Command(list_agents, examples=("ripwrap agent list",), exit_codes=SETUP_EXIT_CODES),
+    },
+    examples=("ripwrap agent install claude --dry-run", "ripwrap agent list", "ripwrap agent uninstall claude"),
+    exit_codes=SETUP_EXIT_CODES,
+)

@@ -1,26 +1,15 @@
-"""Progress bars on stderr."""
+"""Progress bars on stderr, which need a terminal and rich."""
 
 import math
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
-
 from ripwrap.cli.errors import complain
-from ripwrap.cli.terminal import styled_console
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn, TaskID
+
     from ripwrap.index import Progress as Done
 
 _REDRAW_SECONDS = 0.1
@@ -28,20 +17,34 @@ _REDRAW_SECONDS = 0.1
 
 
 class _Bar:
-    """Base class of progress bars on stderr. A bar is drawn only if stderr is a terminal."""
+    """Base class of progress bars on stderr. Without a terminal or without rich, nothing is drawn."""
 
-    def __init__(self, *columns: ProgressColumn, **options: Any) -> None:
-        described = TextColumn("{task.description}"), BarColumn()
-        self._bar = Progress(*described, *columns, console=styled_console(stderr=True), **options)
+    def __init__(self, *columns: str, **options: Any) -> None:
+        """Make a bar that shows these columns: texts of tasks, or classes of `rich.progress`."""
+        self._bar: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
+        if not sys.stderr.isatty():
+            return
+        try:
+            from rich import progress
+            from rich.console import Console
+        except ModuleNotFoundError:
+            return
+        made: list[ProgressColumn] = [
+            getattr(progress, one)() if one.isidentifier() else progress.TextColumn(one)
+            for one in ("{task.description}", "BarColumn", *columns)
+        ]
+        console = Console(highlight=False, soft_wrap=True, stderr=True)
+        if console.is_terminal:
+            self._bar = progress.Progress(*made, console=console, **options)
 
     def __enter__(self) -> Self:
-        if self._bar.console.is_terminal:
+        if self._bar:
             self._bar.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._bar.console.is_terminal:
+        if self._bar:
             cut = kind is not None and issubclass(kind, KeyboardInterrupt)
             self._bar.live.transient = self._bar.live.transient or cut
             self._bar.stop()
@@ -49,33 +52,37 @@ class _Bar:
                 complain("interrupted")
 
     def _show(self, what: str, done: int, total: int | None, **fields: Any) -> None:
+        if not self._bar:
+            return
         if what not in self._tasks:
             self._tasks[what] = self._bar.add_task(what, total=total, **fields)
         self._bar.update(self._tasks[what], completed=done, total=total)
 
 
 class DownloadBar(_Bar):
-    """Progress bar of a download. If stderr is not a terminal, one line is printed at the start instead."""
+    """Progress bar of a download. If none is drawn, one line is printed at the start instead."""
 
     def __init__(self) -> None:
-        super().__init__(DownloadColumn(), TransferSpeedColumn())
+        super().__init__("DownloadColumn", "TransferSpeedColumn")
+        self._said = False
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show how many bytes have arrived."""
-        if not self._tasks and not self._bar.console.is_terminal:
+        if not self._bar and not self._said:
             print(f"downloading rg ({f'{total} bytes' if total else 'of unknown size'})", file=sys.stderr)
+            self._said = True
         self._show("downloading rg", done, total)
 
 
 class RootsBar(_Bar):
-    """Progress bar of a search in many roots (directories). If stderr is not a terminal, nothing is shown.
+    """Progress bar of a search in many roots (directories).
 
     During the search, matches are printed to stdout. A thread that refreshes the bar could write between two matches.
     So this bar has no thread: it is drawn only when it is called, and `hide()` removes it before a match is printed.
     """
 
     def __init__(self) -> None:
-        columns = MofNCompleteColumn(), TextColumn("roots"), TimeRemainingColumn()
+        columns = "MofNCompleteColumn", "{task.fields[unit]}", "TimeRemainingColumn"
         super().__init__(*columns, transient=True, auto_refresh=False, redirect_stdout=False)
         self._drawn_at = -math.inf
 
@@ -90,27 +97,24 @@ class RootsBar(_Bar):
     def __call__(self, done: int, total: int) -> None:
         """Show how many roots were searched; redraw the bar at most ten times per second, and after the last root."""
         now = time.monotonic()
-        if self._bar.console.is_interactive and (done == total or now - self._drawn_at >= _REDRAW_SECONDS):
+        bar = self._bar
+        if bar and bar.console.is_interactive and (done == total or now - self._drawn_at >= _REDRAW_SECONDS):
             self._drawn_at = now
-            self._bar.start()
-            self._show("searching", done, total)
-            self._bar.refresh()
+            bar.start()
+            self._show("searching", done, total, unit="roots")
+            bar.refresh()
 
     def hide(self) -> None:
         """Remove the bar from the terminal until the next call."""
-        if self._bar.live.is_started:
+        if self._bar and self._bar.live.is_started:
             self._bar.stop()
 
 
 class IndexBar(_Bar):
-    """Progress bar of the refresh of an index. It is called from a worker thread.
-
-    If stderr is not a terminal, nothing is shown.
-    """
+    """Progress bar of the refresh of an index. It is called from a worker thread."""
 
     def __init__(self) -> None:
-        unit = TextColumn("{task.fields[unit]}")
-        super().__init__(MofNCompleteColumn(), unit, TimeRemainingColumn(), transient=True)
+        super().__init__("MofNCompleteColumn", "{task.fields[unit]}", "TimeRemainingColumn", transient=True)
 
     def __call__(self, done: "Done") -> None:
         """Show how many files were read and how many texts were embedded."""

@@ -1,35 +1,153 @@
-"""Table of the commands, without cyclopts.
+"""Commands by name, and what a command line means.
 
-The module of a command is imported when the command is used, and has the usage and the options of the command. The list
-of all commands also needs one line about each command, so these lines are here.
+The module of a command is imported when the command is used.
 """
 
-COMMANDS: dict[str, str] = {
-    "search:search": "Search files for a regular expression.",
-    "files:files": "List the files that a search would read.",
-    "files:tree": "Show files as a tree, shortened to --limit entries.",
-    "files:types": "List the file types that --type accepts, with their globs.",
-    "files_matching:files-matching": "List the files that match several patterns.",
-    "watch:watch": "Search again each time files change.",
-    "read:read": "Read lines of a file, with their numbers.",
-    "read:expand": "Print the definition or block around a line.",
-    "rank:rank": "Find code by words or a name, best first.",
-    "refs:refs": "Find the definitions and uses of a name.",
-    "outline:outline": "List the definitions of a file, with their lines.",
-    "index:index": "Keep an index of a directory, and search with it.",
-    "scan:scan": "Search for texts that match rules, e.g. secrets.",
-    "why:why": "Show why a search reads a file, or does not.",
-    "replace:replace": "Show a diff of replacements, or write them with --apply.",
-    "code:code": "Search code by its syntax, or replace it.",
-    "replace:undo": "Undo the last replacement in a directory.",
-    "setup:doctor": "Show which rg is used, and what is missing.",
-    "setup:install": "Download rg, check its hash, and install it.",
-    "mcp:mcp": "Serve tools to agents, over MCP.",
-    "agent:agent": "Set up agents to search with ripwrap, or undo that.",
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from ripwrap._words import suggest
+from ripwrap.cli.command import Command, CommandGroup, Word
+from ripwrap.cli.errors import FOUND
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "search": ("search", "Search files for a regular expression."),
+    "files": ("files", "List the files that a search would read."),
+    "tree": ("files", "Show files as a tree, shortened to --limit entries."),
+    "types": ("files", "List the file types that --type accepts, with their globs."),
+    "files-matching": ("files_matching", "List the files that match several patterns."),
+    "watch": ("watch", "Search again each time files change."),
+    "read": ("read", "Read lines of a file, with their numbers."),
+    "expand": ("read", "Print the definition or block around a line."),
+    "rank": ("rank", "Find code by words or a name, best first."),
+    "refs": ("refs", "Find the definitions and uses of a name."),
+    "outline": ("outline", "List the definitions of a file, with their lines."),
+    "index": ("index", "Keep an index of a directory, and search with it."),
+    "scan": ("scan", "Search for texts that match rules, e.g. secrets."),
+    "why": ("why", "Show why a search reads a file, or does not."),
+    "replace": ("replace", "Show a diff of replacements, or write them with --apply."),
+    "code": ("code", "Search code by its syntax, or replace it."),
+    "undo": ("replace", "Undo the last replacement in a directory."),
+    "doctor": ("setup", "Show which rg is used, and what is missing."),
+    "install": ("setup", "Download rg, check its hash, and install it."),
+    "mcp": ("mcp", "Serve tools to agents, over MCP."),
+    "agent": ("agent", "Set up agents to search with ripwrap, or undo that."),
+    "--install-completion": ("completion", "Install the completion of commands and flags for a shell."),
 }
-"""Map the module and name of each command to the line about it."""
+"""Map the name of each command to its module and the line about it."""
 
-NAMES: tuple[str, ...] = tuple(one.partition(":")[2] for one in COMMANDS)
+NAMES: tuple[str, ...] = tuple(name for name in COMMANDS if not name.startswith("-"))
 
-FIRST_FLAGS = ("--help", "-h", "--version", "-V", "--install-completion")
-"""Flags that a command line may have in place of a command."""
+_AS_COMMANDS = {"--files": "files", "--type-list": "types"}
+"""Flags of rg that are commands of ripwrap."""
+
+_EXAMPLES = (
+    'ripwrap search "async def" src',
+    'ripwrap "async def" src                     # the same',
+    "ripwrap rank 'how are cookies stored'",
+    "ripwrap tree src",
+    "ripwrap COMMAND --help",
+)
+
+
+def find(name: str) -> Command | CommandGroup:
+    """Return the command of a name, and import its module."""
+    module = import_module(f"ripwrap.cli.{COMMANDS[name][0]}")
+    found: Command | CommandGroup = getattr(module, name.removeprefix("--install-").replace("-", "_"))
+    return found
+
+
+def every_command() -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Yield the words of each command and the command, in the order of help texts."""
+    for name in NAMES:
+        found = find(name)
+        if isinstance(found, Command):
+            yield (name,), found
+        else:
+            yield from (((name, below), one) for below, one in found.commands.items() if not one.hidden)
+
+
+def meaning(arguments: Sequence[str]) -> Callable[[], int]:
+    """Return the call that a command line stands for.
+
+    `ripwrap PATTERN` is `ripwrap search PATTERN`, `--files` is `ripwrap files`, and `help COMMAND` is `COMMAND --help`.
+
+    Raises:
+        ValueError: The arguments are wrong.
+    """
+    words = [*arguments[1:], "--help"] if arguments[:1] == ["help"] else [*arguments]
+    if not words or words[0] in ("--help", "-h"):
+        lines = {name: about for name, (_, about) in COMMANDS.items()}
+        return partial(_print, lambda texts: texts.program_help(lines, _EXAMPLES))
+    if words[0] in ("--version", "-V"):
+        return _version
+    name, *rest = words if words[0] in COMMANDS else ["search", *words]
+    if name != words[0] and not words[0].startswith("-"):
+        _refuse_misspelled(words[0], words[1:])
+    found, title = find(name), f"ripwrap {name}"
+    if isinstance(found, CommandGroup):
+        return _within(found, title, rest)
+    given = [*found.split(rest)]
+    for number, (flag, _) in enumerate(given if name == "search" else ()):
+        if other := _AS_COMMANDS.get(flag):
+            listing = find(other)
+            assert isinstance(listing, Command)  # noqa: S101 - for type checkers
+            return _call(listing, f"ripwrap {other}", [*given[:number], *given[number + 1 :]])
+    return _call(found, title, given)
+
+
+def _within(group: CommandGroup, title: str, words: Sequence[str]) -> Callable[[], int]:
+    if not words or words[0] in ("--help", "-h"):
+        return partial(_print, lambda texts: texts.group_help(title, group))
+    name, *rest = words
+    if name in ("--version", "-V"):
+        return _version
+    if name not in group.commands:
+        raise ValueError(_unknown(name, [name for name, one in group.commands.items() if not one.hidden], title))
+    found = group.commands[name]
+    return _call(found, f"{title} {name}", [*found.split(rest)])
+
+
+def _call(command: Command, title: str, words: Sequence[Word]) -> Callable[[], int]:
+    flags = {flag for flag, _ in words} - command.flags.keys()
+    if flags & {"--help", "-h"}:
+        return partial(_print, lambda texts: texts.command_help(title, command))
+    if flags & {"--version", "-V"}:
+        return _version
+    positional, named = command.parse(words, title)
+    return partial(command.run, *positional, **named)
+
+
+def _refuse_misspelled(word: str, rest: Sequence[str]) -> None:
+    """Raise `ValueError` for a word like a command, such as `serach`.
+
+    It is a pattern only if the other words are paths that exist.
+    """
+    if suggest(word, NAMES):
+        from ripwrap.cli.search import search
+
+        if any(not os.path.exists(other or "") for flag, other in search.split(rest) if not flag):
+            raise ValueError(_unknown(word, NAMES, "ripwrap"))
+
+
+def _unknown(name: str, known: Sequence[str], title: str) -> str:
+    meant = suggest(name, known)
+    kind = "option" if name.startswith("-") else "command"
+    return f"unknown {kind} {name}" + (f"; did you mean {meant}?" if meant else f"; see `{title} --help`")
+
+
+def _version() -> int:
+    from ripwrap.cli.extras import version  # late: it takes 15 ms
+
+    print(version())
+    return FOUND
+
+
+def _print(text: Callable[[Any], str]) -> int:
+    from ripwrap.cli import help as texts  # late: few command lines ask for help
+
+    print(text(texts))
+    return FOUND

@@ -1,51 +1,172 @@
-"""Flag `ripwrap --install-completion`: write the completion of a shell, which cyclopts makes from the commands."""
+"""Completion for shells: `ripwrap --install-completion`, and the candidates for which the scripts of shells ask."""
 
+import os
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import App, Parameter
-
 from ripwrap._text import shown
-from ripwrap.cli.app import app
+from ripwrap.cli.command import END, SETUP_EXIT_CODES, Command, Option, Parameter
+from ripwrap.cli.commands import COMMANDS, NAMES, find
 from ripwrap.cli.errors import FOUND
-from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
+from ripwrap.cli.lines import print_line
 
-completion: App = App(
-    name="--install-completion",
-    usage="ripwrap --install-completion [OPTIONS]",
-    help_epilogue=epilogue(
-        "ripwrap --install-completion",
-        "ripwrap --install-completion --shell fish",
-        "ripwrap --install-completion --shell bash --output ripwrap.bash",
-        after=SETUP_EXIT_CODES,
-    ),
-)
+Shell = Literal["zsh", "bash", "fish", "powershell"]
+Candidate = tuple[str, str]
+"""Word and description."""
+
+_SCRIPTS: dict[Shell, str] = {
+    "bash": """\
+_ripwrap() {
+    local word
+    COMPREPLY=()
+    while IFS= read -r word; do
+        COMPREPLY+=("${word%%$'\\t'*}")
+    done < <("${COMP_WORDS[0]}" --install-completion --candidates -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o bashdefault -o default -F _ripwrap ripwrap
+""",
+    "zsh": """\
+#compdef ripwrap
+_ripwrap() {
+    local line
+    local -a found
+    while IFS= read -r line; do
+        found+=("${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}")
+    done < <("${words[1]}" --install-completion --candidates -- "${(@)words[2,CURRENT]}" 2>/dev/null)
+    if (( $#found )); then _describe ripwrap found; else _files; fi
+}
+if [ "$funcstack[1]" = "_ripwrap" ]; then _ripwrap "$@"; else compdef _ripwrap ripwrap; fi
+""",
+    "fish": """\
+function __ripwrap_candidates
+    set -l words (commandline -opc) (commandline -ct)
+    $words[1] --install-completion --candidates -- $words[2..-1] 2>/dev/null
+end
+complete -c ripwrap -a '(__ripwrap_candidates)'
+""",
+    "powershell": """\
+Register-ArgumentCompleter -Native -CommandName ripwrap -ScriptBlock {
+    param($typed, $ast, $position)
+    $words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
+    if ($typed -eq '') { $words += '""' }
+    ripwrap --install-completion --candidates -- @words 2>$null | ForEach-Object {
+        $word, $about = $_ -split "`t", 2
+        [System.Management.Automation.CompletionResult]::new($word, $word, 'ParameterValue', "$about ")
+    }
+}
+""",
+}
+"""Script of each shell. It asks ripwrap for candidates: lines with a word, a tab and a description."""
 
 
-@completion.default
 def run_completion(
-    *,
-    shell: Annotated[Literal["zsh", "bash", "fish", "powershell"] | None, Parameter(metavar="SHELL")] = None,
-    output: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    *words: Annotated[str, Option("Words of a command line, for --candidates")],
+    shell: Annotated[Shell | None, Option("Shell [default: the one that runs ripwrap]", value="SHELL")] = None,
+    output: Annotated[str | None, Option("File to write, and nothing else [default: by shell]", value="FILE")] = None,
+    candidates: Annotated[bool, Option("Print what completes the last word", hidden=True)] = False,
 ) -> int:
     """Install the completion of commands and flags for a shell.
 
     Without --output, a line that loads the file is added to the startup file of the shell, if it needs one.
-
-    Parameters
-    ----------
-    shell
-        Shell [default: the one that runs ripwrap]
-    output
-        File to write, and nothing else [default: by shell]
     """
-    from cyclopts.completion.detect import ShellDetectionError  # late: only this command needs it
-
-    try:
-        path = app.install_completion(
-            shell=shell, output=None if output is None else Path(output).resolve(), add_to_startup=output is None
-        )
-    except ShellDetectionError:
-        raise ValueError("the shell is unknown; name it with --shell") from None
+    if candidates:
+        for word, about in complete(words):
+            print_line(f"{word}\t{about}" if about else word)
+        return FOUND
+    chosen = shell or _running_shell()
+    home = Path.home()
+    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+    # bash-completion and fish load files of these directories; zsh and PowerShell need a line in a startup file.
+    place, startup, line = {
+        "bash": (data / "bash-completion" / "completions" / "ripwrap", home / ".bashrc", '. "{}"'),
+        "zsh": (home / ".zsh" / "completions" / "_ripwrap", home / ".zshrc", 'autoload -Uz compinit; compinit; . "{}"'),
+        "fish": (config / "fish" / "completions" / "ripwrap.fish", None, ""),
+        "powershell": (config / "powershell" / "ripwrap.ps1", config / "powershell" / "profile.ps1", '. "{}"'),
+    }[chosen]
+    path = Path(output).resolve() if output is not None else place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_SCRIPTS[chosen], "utf-8", newline="\n")
+    if output is None and startup is not None:
+        _add_line(startup, line.format(path))
     print(f"wrote {shown(str(path))}; open a new shell to use it")
     return FOUND
+
+
+def _running_shell() -> Shell:
+    name = Path(os.environ.get("SHELL", "powershell" if sys.platform == "win32" else "")).name
+    for shell in _SCRIPTS:
+        if name == shell:
+            return shell
+    raise ValueError("the shell is unknown; name it with --shell")
+
+
+def _add_line(startup: Path, line: str) -> None:
+    """Add a line to the startup file of a shell, unless it has the line."""
+    text = startup.read_text("utf-8") if startup.exists() else ""
+    line = f"{line}  # completion of ripwrap"
+    if line not in text.splitlines():
+        startup.parent.mkdir(parents=True, exist_ok=True)
+        with startup.open("a", encoding="utf-8") as file:
+            file.write("\n" * (bool(text) and not text.endswith("\n")) + line + "\n")
+
+
+def complete(words: Sequence[str]) -> Iterator[Candidate]:
+    """Yield what completes the last of the words after `ripwrap`; nothing if a shell should offer files."""
+    *before, word = words or ("",)
+    yield from ((name, about) for name, about in _candidates(before, word) if name.startswith(word))
+
+
+def _candidates(before: Sequence[str], word: str) -> Iterator[Candidate]:
+    name, *rest = before if before and before[0] in COMMANDS else ["search", *before]
+    found = find(name)
+    if not before and not word.startswith("-"):
+        yield from ((name, COMMANDS[name][1].removesuffix(".")) for name in NAMES)
+        return
+    if not before:
+        yield from ((flag, "") for flag in ("--help", "--version", "--install-completion"))
+    if not isinstance(found, Command):
+        if not rest:
+            yield from ((name, "") for name, one in found.commands.items() if not one.hidden)
+            return
+        if rest[0] not in found.commands:
+            return
+        found, *rest = found.commands[rest[0]], *rest[1:]
+    yield from _of_command(found, rest, word)
+
+
+def _of_command(command: Command, before: Sequence[str], word: str) -> Iterator[Candidate]:
+    if END in before:
+        return
+    *_, (last, value) = [("", ""), *command.split(before)]
+    waiting = last if value is None and last in command.flags and command.flags[last].takes_value else ""
+    joined = word.partition("=")[0] if word.startswith(END) and "=" in word else ""
+    if waiting or joined:
+        prefix = "" if waiting else f"{joined}="
+        of = command.flags.get(waiting or joined)
+        yield from ((f"{prefix}{one}", about) for one, about in (_values(of) if of else ()))
+    elif word.startswith("-"):
+        shown_flags = [one for one in command.parameters[1] if not one.option.hidden]
+        yield from ((name, one.option.help) for one in shown_flags for name in (*one.names, *one.option.off))
+        yield from ((name, about) for name, about in (("--help", "Display this message and exit"),))
+
+
+def _values(flag: Parameter) -> Iterator[Candidate]:
+    if flag.key in ("type", "type_not", "type_clear"):
+        from ripwrap import sync
+
+        yield from ((name, ", ".join(globs)) for name, globs in sync.file_types().items())
+    yield from ((one, "") for one in flag.choices)
+
+
+completion = Command(
+    run_completion,
+    examples=(
+        "ripwrap --install-completion",
+        "ripwrap --install-completion --shell fish",
+        "ripwrap --install-completion --shell bash --output ripwrap.bash",
+    ),
+    exit_codes=SETUP_EXIT_CODES,
+)

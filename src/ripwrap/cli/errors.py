@@ -3,11 +3,11 @@
 import shlex
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, get_type_hints
 
 from ripwrap._text import shown
-from ripwrap.cli.flags import flag_name
-from ripwrap.options import SearchOptions, Size
+from ripwrap.cli.command import allowed_values, flag_name
+from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -45,13 +45,3 @@ def invalid_options(error: "ValidationError") -> Iterator[str]:
             if allowed
             else (f"{flag_name(name)}: {problem['msg']}")
         )
-
-
-def allowed_values(kind: Any) -> str:
-    """Return a phrase for the values that an option of the type `kind` takes; empty if the option takes any text."""
-    if get_origin(kind) is Literal:
-        *others, last = map(str, get_args(kind))
-        return f"{', '.join(others)} or {last}"
-    if kind == Size:
-        return "in bytes, or with K, M or G as in 50K"
-    return {int: "a whole number, 0 or more", float: "a number", bool: "given without a value"}.get(kind, "")

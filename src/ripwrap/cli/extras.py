@@ -16,7 +16,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "search --inside=pdf,docx,xlsx": ("documents",),
     "search --dask": ("cluster",),
 }
-"""Extras that a command, or a flag of a command, needs besides `cli`."""
+"""Extras that a command, or a flag of a command, needs."""
 
 _REQUIREMENT = re.compile(r"([\w.-]+).*;.*\bextra == [\"']([\w-]+)[\"']")
 

@@ -1,21 +1,98 @@
 """Commands `ripwrap files`, `ripwrap tree` and `ripwrap types`: list files and file types."""
 
-from cyclopts import App
+import os
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Unpack
 
-from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
-from ripwrap.cli.run_files import run_files, run_tree, run_types
+from ripwrap import sync
+from ripwrap._text import shown
+from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option
+from ripwrap.cli.errors import FOUND, glob_hint
+from ripwrap.cli.flags import HERE, Json, Limit, RgPath, RunOptions
+from ripwrap.cli.places import FILES, PlaceFlags
+from ripwrap.cli.search_options import LineFlags, Null
+from ripwrap.options import FileOptions
 
-files: App = App(
-    name="files",
-    usage="ripwrap files [OPTIONS] [PATH]...",
-    help_epilogue=epilogue("ripwrap files -t py src", "ripwrap files --no-hidden --max-filesize 1M --sort modified"),
+if TYPE_CHECKING:
+    from ripwrap.places.where import Items
+
+Exclude = Annotated[tuple[str, ...], Option("Leave out files and directories of this name", GROUPS["files"], "NAME")]
+
+
+def run_files(
+    *paths: Annotated[str, Option("Files and directories to list [default: all]")],
+    limit: Limit = None,
+    null: Null = False,
+    place: PlaceFlags = FILES,
+    run: RunOptions = HERE,
+    **options: Unpack[FileOptions],
+) -> int:
+    """List the files that a search would read."""
+    from ripwrap.cli.lines import PathPrinter
+    from ripwrap.cli.output import print_results  # late: it imports Pydantic
+
+    listing = partial(sync.files, paths=paths, limit=limit, **place.options(), **options)
+    return print_results(listing, PathPrinter(LineFlags(null=null, color="never")).path, run)
+
+
+def run_tree(
+    path: Annotated[str, Option("Directory to show [default: --cwd]")] = "",
+    /,
+    *,
+    limit: Limit = 50,
+    exclude: Exclude = (".opencode",),
+    place: PlaceFlags = FILES,
+    run: RunOptions = HERE,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Show files as a tree, shortened to --limit entries."""
+    from ripwrap.cli.output import print_entry, print_results  # late: it imports Pydantic
+
+    root = os.path.join(run.cwd, path) if path else run.cwd
+    entries = partial(sync.tree, limit=limit, exclude=exclude, **place.options(), **options)
+    if path and place.on is None and not os.path.isdir(root):
+        if place.rev is None:
+            raise _no_directory(path)
+        names = _names_in_revision(path, place, run)
+        entries = partial(sync.tree, limit=limit, exclude=exclude, where=names, **options)
+        root = run.cwd
+    return print_results(entries, print_entry, replace(run, cwd=root))
+
+
+def _names_in_revision(path: str, place: PlaceFlags, run: RunOptions) -> "Items":
+    """Return the files below a directory that is only in a revision, by their names, without contents."""
+    from ripwrap.places.where import Items  # late: few trees need it
+
+    below = os.path.relpath(os.path.join(run.cwd, path), run.cwd)
+    above = f"{below.replace(os.sep, '/')}/"
+    names = list(sync.files(cwd=run.cwd, paths=path, rg=run.rg, **place.options()))
+    if not all(name.startswith(above) for name in names):
+        raise _no_directory(path)
+    return Items([(name.removeprefix(above), b"") for name in names])
+
+
+def _no_directory(path: str) -> ValueError:
+    return ValueError(f"PATH must be a directory, got {shown(path)}{glob_hint(path)}")
+
+
+def run_types(*, json: Json = False, rg: RgPath = None) -> int:
+    """List the file types that --type accepts, with their globs."""
+    from ripwrap.cli.output import print_types  # late: it imports Pydantic
+
+    print_types(sync.file_types(rg=rg), as_json=json)
+    return FOUND
+
+
+files = Command(
+    run_files,
+    "[PATH]...",
+    examples=("ripwrap files -t py src", "ripwrap files --no-hidden --max-filesize 1M --sort modified"),
 )
-files.default(run_files)
-
-tree: App = App(
-    name="tree",
-    usage="ripwrap tree [OPTIONS] [PATH]",
-    help_epilogue=epilogue(
+tree = Command(
+    run_tree,
+    "[PATH]",
+    examples=(
         "ripwrap tree",
         "ripwrap tree src -d 1",
         "ripwrap tree src --limit 200 --max-depth 3",
@@ -23,11 +100,4 @@ tree: App = App(
         "ripwrap tree --inside zip",
     ),
 )
-tree.default(run_tree)
-
-types: App = App(
-    name="types",
-    usage="ripwrap types [OPTIONS]",
-    help_epilogue=epilogue("ripwrap types", "ripwrap types --json", after=SETUP_EXIT_CODES),
-)
-types.default(run_types)
+types = Command(run_types, examples=("ripwrap types", "ripwrap types --json"), exit_codes=SETUP_EXIT_CODES)

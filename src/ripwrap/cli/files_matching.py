@@ -3,54 +3,45 @@
 from functools import partial
 from typing import Annotated, Unpack
 
-from cyclopts import App
-
 from ripwrap import sync
-from ripwrap.cli.declarations import Parameter
-from ripwrap.cli.flags import GROUPS, HERE, RunOptions, flags
-from ripwrap.cli.help import epilogue
+from ripwrap.cli.command import GROUPS, Command, Option
+from ripwrap.cli.flags import HERE, AllPaths, RunOptions
 from ripwrap.cli.lines import PathPrinter
 from ripwrap.cli.output import print_results
 from ripwrap.cli.places import FILES, PlaceFlags
 from ripwrap.cli.search_options import LineFlags, Null
 from ripwrap.options import SearchOptions
 
-files_matching: App = App(
-    name="files-matching",
-    usage="ripwrap files-matching [OPTIONS] [PATH]...",
-    help_epilogue=epilogue(
-        "ripwrap files-matching --all-of TODO --all-of 'def ' src",
-        "ripwrap files-matching --any-of import --none-of __future__ -t py",
-    ),
-)
 
-
-def _patterns(help: str) -> Parameter:  # noqa: A002 - cyclopts' name
-    return Parameter(
-        group=GROUPS["pattern"], negative=(), metavar="PATTERN", show_default=False, help=f"{help}; may be repeated"
-    )
-
-
-@files_matching.default
-@flags(SearchOptions, without=("context", "before_context", "after_context", "passthru", "replace", "sort", "sortr"))
 def run_files_matching(
-    *paths: str,
-    all_of: Annotated[tuple[str, ...], _patterns("Pattern that must match in a file")] = (),
-    any_of: Annotated[tuple[str, ...], _patterns("Patterns of which one must match")] = (),
-    none_of: Annotated[tuple[str, ...], _patterns("Pattern that must not match")] = (),
+    *paths: AllPaths,
+    all_of: Annotated[
+        tuple[str, ...], Option("Pattern that must match in a file; may be repeated", GROUPS["pattern"], "PATTERN")
+    ] = (),
+    any_of: Annotated[
+        tuple[str, ...], Option("Patterns of which one must match; may be repeated", GROUPS["pattern"], "PATTERN")
+    ] = (),
+    none_of: Annotated[
+        tuple[str, ...], Option("Pattern that must not match; may be repeated", GROUPS["pattern"], "PATTERN")
+    ] = (),
     null: Null = False,
     place: PlaceFlags = FILES,
     run: RunOptions = HERE,
     **options: Unpack[SearchOptions],
 ) -> int:
-    """List the files that match several patterns, on any lines.
-
-    Parameters
-    ----------
-    paths
-        Files and directories to search [default: all]
-    """
+    """List the files that match several patterns, on any lines."""
     found = partial(
         sync.files_matching, all_of=all_of, any_of=any_of, none_of=none_of, paths=paths, **place.options(), **options
     )
     return print_results(found, PathPrinter(LineFlags(null=null, color="never")).path, run)
+
+
+files_matching = Command(
+    run_files_matching,
+    "[PATH]...",
+    examples=(
+        "ripwrap files-matching --all-of TODO --all-of 'def ' src",
+        "ripwrap files-matching --any-of import --none-of __future__ -t py",
+    ),
+    without=("context", "before_context", "after_context", "passthru", "replace", "sort", "sortr"),
+)

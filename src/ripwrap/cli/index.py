@@ -11,25 +11,14 @@ from json import loads
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, cast
 
 import anyio
-from cyclopts import App
 
 from ripwrap import sync
 from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import plural, shown
-from ripwrap.cli.declarations import Parameter
+from ripwrap.cli.command import Command, CommandGroup, Option
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
-from ripwrap.cli.flags import (
-    OTHER,
-    EmbedderName,
-    HybridWeight,
-    Json,
-    Limit,
-    ResultLimit,
-    RgPath,
-    flags,
-)
+from ripwrap.cli.flags import EmbedderName, HybridWeight, Json, Limit, Pattern, ResultLimit, RgPath
 from ripwrap.cli.grep import print_grep
-from ripwrap.cli.help import epilogue
 from ripwrap.cli.lines import LinePrinter
 from ripwrap.cli.output import print_all, print_chunk, print_fields, print_json, print_refreshed, printed_warnings
 from ripwrap.cli.search_options import PLAIN, LineFlags
@@ -48,35 +37,22 @@ _FEW_FILES = 50_000
 560 MB, 1.06 s of CPU time, and `ripwrap search` .65 s (two cores, Python 3.11).
 """
 
-Root = Annotated[str, Parameter(help="Directory of the files")]
+Root = Annotated[str, Option("Directory of the files", default=".")]
 
-index: App = App(
-    name="index",
-    help="Keep an index of a directory, and search with it.",
-    usage="ripwrap index COMMAND [OPTIONS] [ARGUMENTS]",
-    group_parameters=OTHER.of_cyclopts,
-    help_epilogue=epilogue(
-        "ripwrap index build", "ripwrap index search 'how are cookies stored'", "ripwrap index grep 'class \\w+Jar'"
-    ),
-)
+Refresh = Annotated[bool, Option("Bring the index up to date first", off=("--no-refresh",))]
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class IndexOptions:
     """Options of all index commands: location and chunker."""
 
     location: Annotated[
         str | None,
-        Parameter(
-            metavar="DIR",
-            show_default="user's cache",
-            help="Directory of the index; `project` means ROOT/.ripwrap",
-        ),
+        Option("Directory of the index; `project` means ROOT/.ripwrap", value="DIR", default="user's cache"),
     ] = None
     chunker: Annotated[
         Literal["auto", "syntax", "windows"],
-        Parameter(help="How files are split: at definitions, or by lines"),
+        Option("How files are split: at definitions, or by lines"),
     ] = "auto"
 
     def existing(self, root: str, options: FileOptions) -> "Index":
@@ -108,7 +84,6 @@ class IndexOptions:
             return kind(root, **arguments, **options)
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class BuildOptions(IndexOptions):
     """Options of `build`, `status`, `search` and `watch`: location, chunker, embedder, weight of embeddings, and rg."""
@@ -118,17 +93,13 @@ class BuildOptions(IndexOptions):
     rg: RgPath = None
 
 
-@index.command(usage="ripwrap index build [OPTIONS] [ROOT]")
-@flags(FileOptions, VISIBLE_FILES)
 def build(
     root: Root = ".",
     /,
     *,
     settings: BuildOptions = BuildOptions(),
-    rebuild: Annotated[
-        bool, Parameter(show_default=False, help="Delete the index first, e.g. if it is damaged")
-    ] = False,
-    anew: Annotated[bool, Parameter(show=False, negative=())] = False,
+    rebuild: Annotated[bool, Option("Delete the index first, e.g. if it is damaged", off=("--no-rebuild",))] = False,
+    anew: Annotated[bool, Option("Deprecated name of --rebuild", hidden=True)] = False,
     json: Json = False,
     **options: Unpack[FileOptions],
 ) -> int:
@@ -154,8 +125,6 @@ def build(
     return FAILED if failed else code
 
 
-@index.command(usage="ripwrap index status [OPTIONS] [ROOT]")
-@flags(FileOptions, VISIBLE_FILES)
 def status(
     root: Root = ".",
     /,
@@ -173,7 +142,6 @@ def status(
     return FOUND if result.views else FAILED if result.outdated else NOTHING
 
 
-@index.command(usage="ripwrap index check [OPTIONS] [ROOT]")
 def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json: Json = False) -> int:
     """Check the index for damage.
 
@@ -192,7 +160,6 @@ def _with_flags(result: "CheckResult | IndexStatus") -> "CheckResult | IndexStat
     return result.model_copy(update={"views": views})
 
 
-@index.command(usage="ripwrap index prune [OPTIONS] [ROOT]")
 def prune(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json: Json = False) -> int:
     """Remove deleted branches and worktrees from the index."""
     done = anyio.run(settings.existing(root, {}).prune)
@@ -200,26 +167,18 @@ def prune(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json:
     return FOUND
 
 
-@index.command(usage="ripwrap index search [OPTIONS] QUERY [ROOT]")
-@flags(FileOptions, VISIBLE_FILES)
 def search(
-    query: str,
+    query: Annotated[str, Option("Words, or a name, e.g. CookieJar")],
     root: Root = ".",
     /,
     *,
     limit: ResultLimit = 10,
-    refresh: Annotated[bool, Parameter(show_default="on", help="Bring the index up to date first")] = True,
+    refresh: Refresh = True,
     settings: BuildOptions = BuildOptions(),
     json: Json = False,
     **options: Unpack[FileOptions],
 ) -> int:
-    """Find code by words or a name, with the help of the index.
-
-    Parameters
-    ----------
-    query
-        Words, or a name, e.g. CookieJar
-    """
+    """Find code by words or a name, with the help of the index."""
     found = settings.existing(root, options)
 
     def results() -> Iterator[RankedChunk]:
@@ -228,7 +187,6 @@ def search(
     return print_all(results(), print_json if json else print_chunk, lenient=True)
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class GrepOptions(IndexOptions):
     """Options of `ripwrap index grep`: location, chunker and rg."""
@@ -236,16 +194,14 @@ class GrepOptions(IndexOptions):
     rg: RgPath = None
 
 
-@index.command(usage="ripwrap index grep [OPTIONS] PATTERN [ROOT]")
-@flags(SearchOptions, VISIBLE_FILES)
 def grep(
-    pattern: str,
+    pattern: Pattern,
     root: Root = ".",
     /,
     *,
     limit: Limit = None,
     lines: LineFlags = PLAIN,
-    refresh: Annotated[bool, Parameter(show_default="on", help="Bring the index up to date first")] = True,
+    refresh: Refresh = True,
     settings: GrepOptions = GrepOptions(),
     json: Json = False,
     **options: Unpack[SearchOptions],
@@ -253,11 +209,6 @@ def grep(
     """Search for a regular expression, with the help of the index.
 
     The index keeps a separate list of files for each choice of file options.
-
-    Parameters
-    ----------
-    pattern
-        Regular expression to search for
     """
     options = lines.options(options)
     chosen = {name: value for name, value in options.items() if name in FileOptions.__annotations__}
@@ -283,8 +234,6 @@ def _why_slow(result: GrepResult) -> str:
     return f"{searched} of {total} files may match, so the index saved little" if searched * 2 > total else ""
 
 
-@index.command(usage="ripwrap index watch [OPTIONS] [ROOT]")
-@flags(FileOptions, VISIBLE_FILES)
 def watch(
     root: Root = ".",
     /,
@@ -306,16 +255,35 @@ def watch(
     return FOUND
 
 
-def _renamed(old: str, new: Callable[..., int]) -> None:
-    """Register a command also under its name from before 0.2. The help omits this name; its use prints a warning."""
+def _renamed(old: str, new: Callable[..., int]) -> Command:
+    """Return a command under its name from before 0.2. The help omits this name; its use prints a warning."""
 
     @wraps(new)
     def command(*arguments: Any, **options: Any) -> int:
         complain(f"`ripwrap index {old}` is deprecated; use `ripwrap index {new.__name__}`")
         return new(*arguments, **options)
 
-    index.command(command, name=old, show=False)
+    return Command(command, "[ROOT]", hidden=True)
 
 
-_renamed("health", check)
-_renamed("gc", prune)
+_EXAMPLES = (
+    "ripwrap index build",
+    "ripwrap index search 'how are cookies stored'",
+    "ripwrap index grep 'class \\w+Jar'",
+)
+
+index = CommandGroup(
+    "Keep an index of a directory, and search with it.",
+    {
+        "build": Command(build, "[ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES),
+        "status": Command(status, "[ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES),
+        "check": Command(check, "[ROOT]", examples=_EXAMPLES),
+        "prune": Command(prune, "[ROOT]", examples=_EXAMPLES),
+        "search": Command(search, "QUERY [ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES),
+        "grep": Command(grep, "PATTERN [ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES),
+        "watch": Command(watch, "[ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES),
+        "health": _renamed("health", check),
+        "gc": _renamed("gc", prune),
+    },
+    examples=_EXAMPLES,
+)

@@ -4,15 +4,14 @@
 for each combination of flags.
 """
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ripwrap._display.html import Gaps
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.errors import complain
-from ripwrap.cli.flags import When
 from ripwrap.cli.search_options import PLAIN, LineFlags, TerminalSearch
+from ripwrap.cli.terminal import shows_color
 from ripwrap.models import Begin, Context, End, Match, Message, Span, Summary
 
 MAGENTA, GREEN, RED, RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
@@ -30,20 +29,6 @@ def warn_of_binary(path: str | None, offset: int | None) -> None:
             f"{where}: binary, so its search may have ended at the NUL byte at offset {offset}; "
             "--text searches all of it"
         )
-
-
-def shows_color(color: When) -> bool:
-    """Return True if lines and paths are printed in color.
-
-    For `auto`, stdout must be a terminal with colors, or FORCE_COLOR or TTY_COMPATIBLE must let rich print colors.
-    """
-    if color != "auto":
-        return color == "always"
-    if not sys.stdout.isatty() and not os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}:
-        return False
-    from ripwrap.cli.terminal import styled_console  # late: rich takes 40 ms
-
-    return styled_console().color_system is not None
 
 
 def write(line: bytes) -> None:

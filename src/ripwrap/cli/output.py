@@ -19,6 +19,7 @@ from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
 from ripwrap.cli.flags import RunOptions, spell_as_flag
 from ripwrap.cli.lines import print_line, write
 from ripwrap.cli.snippets import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out
+from ripwrap.cli.terminal import shows_color, styled
 from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, Message, Summary, TreeEntry
 
@@ -86,13 +87,13 @@ def _print_errors(summary: Summary) -> bool:
 class _WarningPrinter(logging.Handler):
     """Logging handler that prints warnings of the library, and sets `any` to True after a warning.
 
-    A warning that an index was rebuilt is printed, too, but it does not set `any`.
+    A note, e.g. that an index was rebuilt, is printed, too, but it does not set `any`.
     """
 
     any = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.any = self.any or not getattr(record, "rebuilt", False)
+        self.any = self.any or not getattr(record, "note", False)
         complain(record.getMessage())
 
 
@@ -172,30 +173,26 @@ def print_reference(one: "Reference") -> None:
 
 def print_chunk(chunk: "RankedChunk") -> None:
     """Print path, symbol, score and reasons of a chunk, then its first lines (in a pipe, with the original bytes)."""
-    if not sys.stdout.isatty():
-        _print_plain(chunk)
-        return
-    from ripwrap.cli.terminal import print_styled_chunk  # late: rich takes 40 ms
+    terminal = sys.stdout.isatty()
+    colored = terminal and shows_color("auto")
 
-    print_styled_chunk(chunk)
+    def put(*parts: tuple[str, str], lines: bool = False) -> None:
+        for text, style in parts:
+            write(styled(shown(text, lines=lines), style, colored=colored).encode() if terminal else raw_bytes(text))
+        write(b"\n")
 
-
-def _print_plain(chunk: "RankedChunk") -> None:
-    symbol = b"  %b" % raw_bytes(chunk.symbol) if chunk.symbol else b""
-    where = b"%b:%d-%d" % (os.fsencode(chunk.path), chunk.start_line, chunk.end_line)
-    write(b"%b%b  %.2f\n" % (where, symbol, chunk.score))
+    where = f"{chunk.path}:{chunk.start_line}-{chunk.end_line}"
+    symbol = (("  ", ""), (chunk.symbol, "bold")) if chunk.symbol else ()
+    put((where, "magenta"), *symbol, (f"  {chunk.score:.2f}", ""))
     if chunk.reasons:
-        write(os.fsencode(f"  {'; '.join(chunk.reasons)}\n"))
+        put((f"  {'; '.join(chunk.reasons)}", "dim"))
     lines = raw_bytes(chunk.text).removesuffix(b"\n").split(b"\n")
     for number, line in enumerate(lines[:MAX_SNIPPET_LINES], chunk.start_line):
-        write(b"  %d:%b\n" % (number, _cut(line.removesuffix(b"\r"))))
+        text = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")[:MAX_LINE_CHARS]
+        put((f"  {number}", "green"), (":", ""), (text, ""), lines=True)
     if rest := left_out(lines):
-        write(f"{rest}\n".encode())
+        put((rest, "dim"))
     write(b"\n")
-
-
-def _cut(line: bytes) -> bytes:
-    return line.decode("utf-8", "surrogateescape")[:MAX_LINE_CHARS].encode("utf-8", "surrogateescape")
 
 
 def print_refreshed(done: "RefreshResult") -> None:

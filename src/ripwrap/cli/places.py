@@ -8,43 +8,31 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from ripwrap._text import plural
-from ripwrap.cli.declarations import FlagGroup, Parameter
-from ripwrap.cli.flags import STDIN, parse_host
+from ripwrap.cli.command import STDIN, Option
+from ripwrap.cli.flags import parse_host
 from ripwrap.errors import Hint, combination_error
 from ripwrap.options import FileOptions, SearchOptions
 
 if TYPE_CHECKING:
     from ripwrap.places.where import PlacedSearchOptions, PlaceOptions
 
-PLACES = FlagGroup("Options for places", sort_key=6)
+PLACES = "Options for places"
 
 MAX_STDIN_BYTES = 1 << 30
 """Maximum number of bytes of standard input, which is read into memory."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class PlaceFlags:
     """Flags `--rev`, `--repository`, `--inside` and `--on`: the options `PlaceOptions` of the library."""
 
-    rev: Annotated[
-        str | None, Parameter(group=PLACES, metavar="REV", help="Read this revision of git, e.g. main~3")
-    ] = None
+    rev: Annotated[str | None, Option("Read this revision of git, e.g. main~3", PLACES, "REV")] = None
     repository: Annotated[
-        tuple[str, ...] | None,
-        Parameter(group=PLACES, negative=(), metavar="DIR", help="With a revision, refuse repositories outside of DIR"),
+        tuple[str, ...] | None, Option("With a revision, refuse repositories outside of DIR", PLACES, "DIR")
     ] = None
-    inside: Annotated[
-        str, Parameter(group=PLACES, metavar="FORMATS", help="Read inside of files: zip,tar,gz,ipynb,pdf,docx,xlsx,…")
-    ] = ""
+    inside: Annotated[str, Option("Read inside of files: zip,tar,gz,ipynb,pdf,docx,xlsx,…", PLACES, "FORMATS")] = ""
     on: Annotated[
-        str | None,
-        Parameter(
-            name="--on",
-            group=PLACES,
-            metavar="HOST",
-            help="Host: ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR]",
-        ),
+        str | None, Option("Host: ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR]", PLACES, "HOST")
     ] = None
 
     def options(self) -> "PlaceOptions":
@@ -83,18 +71,12 @@ class PlaceFlags:
         return (), cast("PlacedSearchOptions", given)
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class HistoryFlags:
     """Flags `--history` and `--since`, which read all versions of files."""
 
-    history: Annotated[
-        bool,
-        Parameter(group=PLACES, negative=(), show_default=False, help="Read all versions of files, up to --rev"),
-    ] = False
-    since: Annotated[
-        str | None, Parameter(group=PLACES, metavar="DATE", help="With --history, only commits since DATE")
-    ] = None
+    history: Annotated[bool, Option("Read all versions of files, up to --rev", PLACES)] = False
+    since: Annotated[str | None, Option("With --history, only commits since DATE", PLACES, "DATE")] = None
 
     def asked(self) -> bool:
         """Return True if `--history` was given; raise `ValueError` if `--since` was given without it."""

@@ -8,9 +8,9 @@ import io
 import os
 import sys
 
+from ripwrap.cli.commands import meaning
 from ripwrap.cli.errors import FAILED, FOUND, complain, glob_hint, invalid_options
 from ripwrap.cli.flags import spell_as_flag
-from ripwrap.cli.plain import run_plain
 from ripwrap.errors import RipwrapError, spell, spell_error
 
 
@@ -29,11 +29,7 @@ def run(arguments: list[str] | None = None) -> int:
         return FAILED
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        code = run_plain(given)
-        if code is None:
-            from ripwrap.cli.app import run_app  # late: cyclopts takes 60 ms
-
-            code = run_app(given)
+        code = meaning(given)()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe; drop the buffered output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -49,4 +45,4 @@ def run(arguments: list[str] | None = None) -> int:
         hint = glob_hint(error.filename) if isinstance(error, FileNotFoundError) else ""
         complain("\n".join((spell_error(error, spell_as_flag) + hint, *notes)))
         return FAILED
-    return code or FOUND
+    return code

@@ -5,53 +5,28 @@ import os
 from collections import deque
 from typing import Annotated
 
-from cyclopts import App, Parameter
-
 from ripwrap import sync
 from ripwrap._operations.expand import EXPAND_LINES, ExpandTo
 from ripwrap._text import shown
+from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option
 from ripwrap.cli.errors import FOUND
-from ripwrap.cli.flags import Cwd, Json, RgPath, check_limit
-from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
+from ripwrap.cli.flags import Cwd, Json, RgPath
 from ripwrap.cli.lines import print_line
 from ripwrap.cli.output import print_json
 from ripwrap.errors import HintedText
 
-read: App = App(
-    name="read",
-    usage="ripwrap read [OPTIONS] FILE",
-    help_epilogue=epilogue(
-        "ripwrap read src/shop/cart.py --lines 10-40,80-95",
-        "ripwrap read README.md --head 20 --tail 5",
-        after=SETUP_EXIT_CODES,
-    ),
-)
 
-
-@read.default
 def run_read(
-    file: str,
+    file: Annotated[str, Option("File to read")],
     /,
     *,
-    lines: Annotated[str, Parameter(metavar="RANGES", show_default=False)] = "",
-    head: Annotated[int, Parameter(metavar="NUM", show_default=False, validator=check_limit)] = 0,
-    tail: Annotated[int, Parameter(metavar="NUM", show_default=False, validator=check_limit)] = 0,
+    lines: Annotated[str, Option("Only these lines, e.g. 10-40,80-95", value="RANGES")] = "",
+    head: Annotated[int, Option("Only the first NUM lines", value="NUM")] = 0,
+    tail: Annotated[int, Option("Only the last NUM lines", value="NUM")] = 0,
     json: Json = False,
     cwd: Cwd = ".",
 ) -> int:
-    """Read lines of a file, with their numbers; of a long file, its outline.
-
-    Parameters
-    ----------
-    file
-        File to read
-    lines
-        Only these lines, e.g. 10-40,80-95
-    head
-        Only the first NUM lines
-    tail
-        Only the last NUM lines
-    """
+    """Read lines of a file, with their numbers; of a long file, its outline."""
     path = os.path.join(cwd, file)
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, HintedText("no such file; check FILE or --cwd"), file)
@@ -67,40 +42,20 @@ def run_read(
     return FOUND
 
 
-expand: App = App(
-    name="expand",
-    usage="ripwrap expand [OPTIONS] FILE:LINE",
-    help_epilogue=epilogue(
-        "ripwrap expand src/shop/cart.py:12", "ripwrap expand src/shop/cart.py:12 --to block", after=SETUP_EXIT_CODES
-    ),
-)
-
-
-@expand.default
 def run_expand(
-    place: Annotated[str, Parameter(name="FILE:LINE")],
+    place: Annotated[str, Option("File and number of a line, as a search prints them", names=("FILE:LINE",))],
     /,
     *,
-    to: Annotated[ExpandTo | None, Parameter(metavar="KIND", show_choices=False)] = None,
-    lines: Annotated[int | None, Parameter(metavar="NUM", validator=check_limit)] = None,
-    max_lines: Annotated[int, Parameter(metavar="NUM", validator=check_limit)] = EXPAND_LINES,
+    to: Annotated[
+        ExpandTo | None, Option("Print the definition or the block [default: definition]", value="KIND")
+    ] = None,
+    lines: Annotated[int | None, Option("Print NUM lines before and after the line, instead", value="NUM")] = None,
+    max_lines: Annotated[int, Option("Maximum number of lines", value="NUM")] = EXPAND_LINES,
     json: Json = False,
     cwd: Cwd = ".",
     rg: RgPath = None,
 ) -> int:
-    """Print the definition, block or paragraph around a line.
-
-    Parameters
-    ----------
-    place
-        File and number of a line, as a search prints them
-    to
-        Print the definition or the block [default: definition]
-    lines
-        Print NUM lines before and after the line, instead
-    max_lines
-        Maximum number of lines
-    """
+    """Print the definition, block or paragraph around a line."""
     file, _, digits = place.rpartition(":")
     if not file or not digits.isdecimal() or not int(digits):
         raise ValueError(f"FILE:LINE must be a file and the number of a line, as in a.py:12, got {shown(place)}")
@@ -115,3 +70,19 @@ def run_expand(
         for row in str(found).split("\n"):
             print_line(row)
     return FOUND
+
+
+read = Command(
+    run_read,
+    "FILE",
+    examples=("ripwrap read src/shop/cart.py --lines 10-40,80-95", "ripwrap read README.md --head 20 --tail 5"),
+    exit_codes=SETUP_EXIT_CODES,
+)
+
+
+expand = Command(
+    run_expand,
+    "FILE:LINE",
+    examples=("ripwrap expand src/shop/cart.py:12", "ripwrap expand src/shop/cart.py:12 --to block"),
+    exit_codes=SETUP_EXIT_CODES,
+)

@@ -1,43 +1,25 @@
 """Command `ripwrap refs`: find the definitions and uses of a name."""
 
-from typing import Unpack
-
-from cyclopts import App
+from typing import Annotated, Unpack
 
 from ripwrap import sync
+from ripwrap.cli.command import Command, Option
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
-from ripwrap.cli.flags import HERE, Limit, RunOptions, flags
-from ripwrap.cli.help import epilogue
+from ripwrap.cli.flags import HERE, AllPaths, Limit, RunOptions
 from ripwrap.cli.places import FILES, PlaceFlags
 from ripwrap.options import VISIBLE_FILES, FileOptions
 
-refs: App = App(
-    name="refs",
-    usage="ripwrap refs [OPTIONS] NAME [PATH]...",
-    help_epilogue=epilogue("ripwrap refs total", "ripwrap refs Cart.total src -t py", "ripwrap refs total --rev v1.2"),
-)
 
-
-@refs.default
-@flags(FileOptions, VISIBLE_FILES)
 def run_refs(
-    name: str,
+    name: Annotated[str, Option("Name, e.g. total, or with its class or module, Cart.total")],
     /,
-    *paths: str,
+    *paths: AllPaths,
     limit: Limit = 1000,
     place: PlaceFlags = FILES,
     run: RunOptions = HERE,
     **options: Unpack[FileOptions],
 ) -> int:
-    """Find the definitions, imports, calls and mentions of a name.
-
-    Parameters
-    ----------
-    name
-        Name, e.g. total, or with its class or module, Cart.total
-    paths
-        Files and directories to search [default: all]
-    """
+    """Find the definitions, imports, calls and mentions of a name."""
     from ripwrap.cli.output import print_json, print_reference  # late: it imports Pydantic
 
     found = sync.references(
@@ -51,3 +33,11 @@ def run_refs(
     if failed:
         return FAILED
     return FOUND if found.definitions or found.uses else NOTHING
+
+
+refs = Command(
+    run_refs,
+    "NAME [PATH]...",
+    examples=("ripwrap refs total", "ripwrap refs Cart.total src -t py", "ripwrap refs total --rev v1.2"),
+    defaults=VISIBLE_FILES,
+)

@@ -6,18 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal, Unpack
 
-from cyclopts import App
-
 from ripwrap import sync
-from ripwrap._display.console import colored_diff
 from ripwrap._edits.planning import MAX_BYTES
 from ripwrap._text import plural
-from ripwrap.cli.declarations import Parameter
+from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
-from ripwrap.cli.flags import HERE, NOT_FOR_REPLACE, OTHER, Color, Cwd, Json, RunOptions, When, flags
-from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
+from ripwrap.cli.flags import HERE, NOT_FOR_REPLACE, Color, Cwd, Json, Pattern, RunOptions
 from ripwrap.cli.output import print_json
-from ripwrap.cli.terminal import styled_console
+from ripwrap.cli.terminal import When, colored_diff, shows_color
 from ripwrap.edits import AppliedEdits, Edit, EditPlan, FileEdits
 from ripwrap.errors import Hint, combination_error
 from ripwrap.options import VISIBLE_FILES, SearchOptions
@@ -34,19 +30,14 @@ _HELP = """\
 y: replace this, n: leave this, a: replace this and the rest, d: leave this and the rest, q: quit and write nothing"""
 
 
-def _flag(help: str) -> Parameter:  # noqa: A002 - cyclopts' name
-    return Parameter(group=OTHER, negative=(), show_default=False, help=help)
-
-
-@Parameter(name="*")
 @dataclass(frozen=True)
 class WriteOptions:
     """Options that say what to do with replacements: show or write them."""
 
-    apply: Annotated[bool, _flag("Write the files")] = False
-    interactive: Annotated[bool, _flag("Ask for each replacement, then write")] = False
-    dry_run: Annotated[bool, _flag("Show the diff, which is the default")] = False
-    break_hard_links: Annotated[bool, _flag("Change files with hard links (several names), too")] = False
+    apply: Annotated[bool, Option("Write the files")] = False
+    interactive: Annotated[bool, Option("Ask for each replacement, then write")] = False
+    dry_run: Annotated[bool, Option("Show the diff, which is the default")] = False
+    break_hard_links: Annotated[bool, Option("Change files with hard links (several names), too")] = False
 
     def check(self) -> None:
         """Raise `ValueError` if the options contradict each other."""
@@ -57,28 +48,14 @@ class WriteOptions:
 
 SHOW = WriteOptions()
 
-replace: App = App(
-    name="replace",
-    usage="ripwrap replace [OPTIONS] PATTERN REPLACEMENT [PATH]...",
-    help_epilogue=epilogue(
-        "ripwrap replace 'old_(\\w+)' 'new_$1' src        # show a diff, write nothing",
-        "ripwrap replace 'old_(\\w+)' 'new_$1' src --apply",
-        "ripwrap replace -F 'a[0]' 'a.first' --interactive",
-        "ripwrap undo                                   # undo the last replacement",
-        after=EXIT_CODES,
-    ),
-)
 
-
-@replace.default
-@flags(SearchOptions, VISIBLE_FILES, without=NOT_FOR_REPLACE)
 def run_replace(
-    pattern: str,
-    replacement: str,
+    pattern: Pattern,
+    replacement: Annotated[str, Option("Text for each match; $1 is a group, $$ a dollar")],
     /,
-    *paths: str,
-    escapes: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    max_bytes: int = MAX_BYTES,
+    *paths: Annotated[str, Option("Files and directories to change [default: all]")],
+    escapes: Annotated[bool, Option("Read \\n, \\t, \\xHH and others in REPLACEMENT")] = False,
+    max_bytes: Annotated[int, Option("Maximum size of a file, and of all edits, in bytes", value="NUM")] = MAX_BYTES,
     write: WriteOptions = SHOW,
     color: Color = "auto",
     run: RunOptions = HERE,
@@ -87,19 +64,6 @@ def run_replace(
     r"""Show a diff of replacements, or write them with --apply.
 
     If one file cannot be written, no file is changed.
-
-    Parameters
-    ----------
-    pattern
-        Regular expression to search for
-    replacement
-        Text for each match; $1 is a group, $$ a dollar
-    paths
-        Files and directories to change [default: all]
-    escapes
-        Read \n, \t, \xHH and others in REPLACEMENT
-    max_bytes
-        Maximum size of a file, and of all edits, in bytes
     """
     write.check()
     plan = sync.replace(
@@ -108,32 +72,19 @@ def run_replace(
     return show_or_write(plan, write, color, as_json=run.json)
 
 
-undo: App = App(
-    name="undo",
-    usage="ripwrap undo [OPTIONS] [DIR]",
-    help_epilogue=epilogue("ripwrap undo", "ripwrap undo src", after=SETUP_EXIT_CODES),
-)
-
-
-@undo.default
 def run_undo(
-    directory: Annotated[str, Parameter(name="DIR")] = ".",
+    directory: Annotated[str, Option("Directory that was searched", names=("DIR",), default=".")] = ".",
     /,
     *,
-    journal: Annotated[str | None, Parameter(metavar="PATH")] = None,
+    journal: Annotated[
+        str | None, Option("Journal of the replacement to undo [default: the last]", value="PATH")
+    ] = None,
     json: Json = False,
     cwd: Cwd = ".",
 ) -> int:
     """Undo the last replacement in a directory.
 
     If one file cannot be restored, no file is changed.
-
-    Parameters
-    ----------
-    directory
-        Directory that was searched
-    journal
-        Journal of the replacement to undo [default: the last]
     """
     return _print_applied(sync.undo(journal, cwd=os.path.join(cwd, directory)), as_json=json)
 
@@ -176,9 +127,9 @@ def _print_diff(plan: EditPlan, color: When) -> None:
 
 def _print_file(file: FileEdits, color: When) -> None:
     """Print the diff of a file. If stdout is not a terminal and has no colors, write the exact bytes of the diff."""
-    console = styled_console(color)
-    if console.color_system is not None or sys.stdout.isatty():
-        console.print(colored_diff(file.diff()))
+    colored = shows_color(color)
+    if colored or sys.stdout.isatty():
+        print(colored_diff(file.diff(), colored=colored), end="")
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(file.raw_diff())
@@ -223,3 +174,26 @@ def _ask(question: str) -> Answer:
                 return "q"
             case _:
                 print(_HELP)
+
+
+replace = Command(
+    run_replace,
+    "PATTERN REPLACEMENT [PATH]...",
+    examples=(
+        "ripwrap replace 'old_(\\w+)' 'new_$1' src        # show a diff, write nothing",
+        "ripwrap replace 'old_(\\w+)' 'new_$1' src --apply",
+        "ripwrap replace -F 'a[0]' 'a.first' --interactive",
+        "ripwrap undo                                   # undo the last replacement",
+    ),
+    exit_codes=EXIT_CODES,
+    defaults=VISIBLE_FILES,
+    without=NOT_FOR_REPLACE,
+)
+
+
+undo = Command(
+    run_undo,
+    "[DIR]",
+    examples=("ripwrap undo", "ripwrap undo src"),
+    exit_codes=SETUP_EXIT_CODES,
+)

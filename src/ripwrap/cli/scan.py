@@ -5,8 +5,6 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated, Unpack
 
-from cyclopts import App
-
 from ripwrap import sync
 from ripwrap._scan.gitleaks import load_rules
 from ripwrap._scan.reports import Baseline, sarif
@@ -14,10 +12,9 @@ from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan import REFUSED
 from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap._text import raw_bytes, shown, text_of
-from ripwrap.cli.declarations import FlagGroup, Parameter
+from ripwrap.cli.command import Command, Option
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING
-from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags
-from ripwrap.cli.help import epilogue
+from ripwrap.cli.flags import Cwd, Json, Limit, RgPath
 from ripwrap.cli.output import print_json, printed_warnings
 from ripwrap.cli.places import FILES, NO_HISTORY, HistoryFlags, PlaceFlags, placed
 from ripwrap.errors import Hint, combination_error
@@ -29,7 +26,7 @@ _NOT_FOR_SCAN = (*REFUSED, "multiline_dotall", "pcre2")
 rules.
 """
 
-SCAN = FlagGroup("Scan options", sort_key=0)
+SCAN = "Scan options"
 
 EXIT_CODES = """\
 Exit codes:
@@ -37,44 +34,22 @@ Exit codes:
   1  a rule matched
   2  an error; stderr says which"""
 
-scan: App = App(
-    name="scan",
-    sort_key=6,
-    usage="ripwrap scan [OPTIONS] [PATH]...",
-    help_epilogue=epilogue(
-        "ripwrap scan --redact",
-        "ripwrap scan --rules .gitleaks.toml",
-        "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
-        "ripwrap scan --write-baseline known.json",
-        "ripwrap scan --baseline known.json",
-        "ripwrap scan --rev main~3",
-        "ripwrap scan --history --since 2024-01-31",
-        after=EXIT_CODES,
-    ),
-)
 
-
-def _flag(text: str) -> Parameter:
-    return Parameter(group=SCAN, negative=(), show_default=False, help=text)
-
-
-@scan.default
-@flags(SearchOptions, without=_NOT_FOR_SCAN)
 def run_scan(
-    *paths: str,
+    *paths: Annotated[str, Option("Files and directories [default: all]; - is standard input")],
     rules: Annotated[
         str | None,
-        Parameter(group=SCAN, metavar="FILE", help="TOML file in gitleaks' format [default: built-in rules]"),
+        Option("TOML file in gitleaks' format [default: built-in rules]", SCAN, "FILE"),
     ] = None,
-    sarif_output: Annotated[bool, Parameter(name="--sarif", group=SCAN, negative=(), show_default=False)] = False,
+    sarif_output: Annotated[bool, Option("Print a log in SARIF 2.1.0", SCAN, names=("--sarif",))] = False,
     baseline: Annotated[
-        str | None, Parameter(group=SCAN, metavar="FILE", help="Leave out texts that --write-baseline stored in FILE")
+        str | None, Option("Leave out texts that --write-baseline stored in FILE", SCAN, "FILE")
     ] = None,
     write_baseline: Annotated[
-        str | None, Parameter(group=SCAN, metavar="FILE", help="Store hashes of the found texts in FILE; print nothing")
+        str | None, Option("Store hashes of the found texts in FILE; print nothing", SCAN, "FILE")
     ] = None,
-    overlaps: Annotated[bool, _flag("Report all texts, also overlapping ones")] = False,
-    redact: Annotated[bool, _flag("Print paths, lines and rules, but not the texts")] = False,
+    overlaps: Annotated[bool, Option("Report all texts, also overlapping ones", SCAN)] = False,
+    redact: Annotated[bool, Option("Print paths, lines and rules, but not the texts", SCAN)] = False,
     limit: Limit = None,
     place: PlaceFlags = FILES,
     history: HistoryFlags = NO_HISTORY,
@@ -83,15 +58,7 @@ def run_scan(
     rg: RgPath = None,
     **options: Unpack[SearchOptions],
 ) -> int:
-    """Search for secrets, or for other texts that match rules.
-
-    Parameters
-    ----------
-    paths
-        Files and directories [default: all]; - is standard input
-    sarif_output
-        Print a log in SARIF 2.1.0
-    """
+    """Search for secrets, or for other texts that match rules."""
     if json and sarif_output:
         raise combination_error("json", Hint("sarif"))
     if (json or sarif_output) and redact:
@@ -147,3 +114,20 @@ def _print_plain(hit: ScanMatch, *, redact: bool) -> None:
         text += b" (" + shown(f"{hit.first.author}, {hit.first.date.date()}").encode("utf-8", "replace") + b")"
     whole = f"{place}: {hit.rule}".encode("utf-8", "replace") + text
     sys.stdout.buffer.write((shown(text_of(whole)).encode() if sys.stdout.isatty() else whole) + b"\n")
+
+
+scan = Command(
+    run_scan,
+    "[PATH]...",
+    examples=(
+        "ripwrap scan --redact",
+        "ripwrap scan --rules .gitleaks.toml",
+        "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
+        "ripwrap scan --write-baseline known.json",
+        "ripwrap scan --baseline known.json",
+        "ripwrap scan --rev main~3",
+        "ripwrap scan --history --since 2024-01-31",
+    ),
+    exit_codes=EXIT_CODES,
+    without=_NOT_FOR_SCAN,
+)

@@ -7,32 +7,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from ripwrap._text import shown
-from ripwrap.cli.declarations import FlagGroup, Parameter
-from ripwrap.cli.flags import GROUPS, RIPWRAP, STDIN, Color, RunOptions, check_limit, output_flag
+from ripwrap.cli.command import GROUPS, RIPWRAP, STDIN, Option
+from ripwrap.cli.flags import OUTPUT, Color, RunOptions
 from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
     from ripwrap.places.where import PlacedSearchOptions
 
-MANY = FlagGroup("Options for many roots", sort_key=7)
+MANY = "Options for many roots"
+PATTERN = GROUPS["pattern"]
 
 
-def _flag(help: str, metavar: str) -> Parameter:  # noqa: A002 - cyclopts' name
-    return Parameter(group=MANY, negative=(), help=help, metavar=metavar, show_default=False)
-
-
-def _pattern_flag(help: str, alias: str, metavar: str) -> Parameter:  # noqa: A002 - cyclopts' name
-    return Parameter(group=GROUPS["pattern"], negative=(), alias=alias, metavar=metavar, show_default=False, help=help)
-
-
-@Parameter(name="*")
 @dataclass(frozen=True)
 class PatternFlags:
     """Flags `-e` and `-f`: several patterns. With one of them, there is no argument PATTERN."""
 
-    regexp: Annotated[tuple[str, ...], _pattern_flag("Search for this pattern; may be repeated", "-e", "PATTERN")] = ()
+    regexp: Annotated[
+        tuple[str, ...], Option("Search for this pattern; may be repeated", PATTERN, "PATTERN", short="e")
+    ] = ()
     file: Annotated[
-        tuple[str, ...], _pattern_flag("Search for the patterns in FILE, one a line; - is stdin", "-f", "FILE")
+        tuple[str, ...], Option("Search for the patterns in FILE, one a line; - is stdin", PATTERN, "FILE", short="f")
     ] = ()
 
     def of(self, pattern: str | None, paths: Sequence[str], cwd: str) -> tuple[str | tuple[str, ...], Sequence[str]]:
@@ -77,60 +71,47 @@ def _read_patterns(path: str, name: str) -> list[str]:
         ) from error
 
 
-def _switch(help: str, alias: str | tuple[str, ...] = ()) -> Parameter:  # noqa: A002 - cyclopts' name
-    return output_flag(help, alias=alias, show_default=False)
-
-
-@Parameter(name="*")
 @dataclass(frozen=True)
 class ModeFlags:
     """Flags that print something else than lines: paths, counts, or nothing."""
 
-    files_with_matches: Annotated[bool, _switch("Print only the paths of files that match", "-l")] = False
-    files_without_match: Annotated[bool, _switch("Print only the paths of files without a match")] = False
-    count: Annotated[bool, _switch("Print only how many lines match in each file", "-c")] = False
-    count_matches: Annotated[bool, _switch("Print only how many matches each file has")] = False
-    quiet: Annotated[bool, _switch("Print nothing; the exit code says if there is a match", "-q")] = False
+    files_with_matches: Annotated[bool, Option("Print only the paths of files that match", OUTPUT, short="l")] = False
+    files_without_match: Annotated[bool, Option("Print only the paths of files without a match", OUTPUT)] = False
+    count: Annotated[bool, Option("Print only how many lines match in each file", OUTPUT, short="c")] = False
+    count_matches: Annotated[bool, Option("Print only how many matches each file has", OUTPUT)] = False
+    quiet: Annotated[bool, Option("Print nothing; the exit code says if there is a match", OUTPUT, short="q")] = False
 
 
-def _either(help: str, name: str, *others: str, letter: str = "") -> Parameter:  # noqa: A002 - cyclopts' name
-    names = [name, letter] if letter else [name]
-    return Parameter(group=GROUPS["output"], name=names, negative=others, show_default=False, help=help)
+Null = Annotated[bool, Option("End each path with a NUL byte", OUTPUT, short="0")]
 
 
-Null = Annotated[bool, _switch("End each path with a NUL byte", "-0")]
-
-
-@Parameter(name="*")
 @dataclass(frozen=True)
 class LineFlags:
     """Flags that say how lines, paths and counts are printed."""
 
-    line_number: Annotated[bool, output_flag("Show line numbers", alias="-n", show_default="on")] = False
+    line_number: Annotated[bool, Option("Show line numbers", OUTPUT, short="n", default="on")] = False
     with_filename: Annotated[
-        bool, _either("Show paths, which is the default", "--with-filename", "--no-filename", "-I", letter="-H")
+        bool, Option("Show paths, which is the default", OUTPUT, short="H", off=("--no-filename", "-I"), default="")
     ] = True
-    heading: Annotated[bool, _switch("Print each path above its lines [default: on a terminal]")] = False
-    no_heading: Annotated[bool, _switch("Print each path before its lines [default: in a pipe]")] = False
-    column: Annotated[bool, _either("Show the column of the first match", "--column", "--no-column")] = False
+    heading: Annotated[bool, Option("Print each path above its lines [default: on a terminal]", OUTPUT)] = False
+    no_heading: Annotated[bool, Option("Print each path before its lines [default: in a pipe]", OUTPUT)] = False
+    column: Annotated[bool, Option("Show the column of the first match", OUTPUT, off=("--no-column",))] = False
     byte_offset: Annotated[
-        bool, _either("Show the offset of each line in bytes", "--byte-offset", "--no-byte-offset", letter="-b")
+        bool, Option("Show the offset of each line in bytes", OUTPUT, short="b", off=("--no-byte-offset",))
     ] = False
-    only_matching: Annotated[bool, _switch("Print only the matched parts of lines", "-o")] = False
-    vimgrep: Annotated[bool, _switch("Print a line for each match, with its column")] = False
-    trim: Annotated[bool, _either("Leave out white space at the start of lines", "--trim", "--no-trim")] = False
+    only_matching: Annotated[bool, Option("Print only the matched parts of lines", OUTPUT, short="o")] = False
+    vimgrep: Annotated[bool, Option("Print a line for each match, with its column", OUTPUT)] = False
+    trim: Annotated[bool, Option("Leave out white space at the start of lines", OUTPUT, off=("--no-trim",))] = False
     null: Null = False
     max_columns: Annotated[
         int,
-        output_flag(
-            "Omit lines longer than NUM bytes; 0 is no limit", alias="-M", metavar="NUM", validator=check_limit
-        ),
+        Option("Omit lines longer than NUM bytes; 0 is no limit", OUTPUT, "NUM", short="M", default="0"),
     ] = 0
     color: Color = "auto"
     hyperlink_format: Annotated[
-        str, output_flag("Link colored paths: default, file, vscode, … or URL", metavar="FORMAT", show_default=False)
+        str, Option("Link colored paths: default, file, vscode, … or URL", OUTPUT, "FORMAT", default="")
     ] = "none"
-    stats: Annotated[bool, _either("Also print statistics of the search", "--stats", "--no-stats")] = False
+    stats: Annotated[bool, Option("Also print statistics of the search", OUTPUT, off=("--no-stats",))] = False
 
     def options(self, given: SearchOptions) -> SearchOptions:
         """Return the options of the library, of which `given` are those on the command line."""
@@ -141,40 +122,22 @@ PLAIN = LineFlags()
 LINES = ModeFlags()
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class SearchRun(RunOptions):
     """Options `--jsonl`, `--json`, `--cwd` and `--rg` of a search."""
 
-    json: Annotated[bool, output_flag("Print JSON, one value a line", name="--jsonl", show_default=False)] = False
-    records: Annotated[bool, output_flag("Print the JSON of `rg --json`", name="--json", show_default=False)] = False
+    json: Annotated[bool, Option("Print JSON, one value a line", OUTPUT, names=("--jsonl",))] = False
+    records: Annotated[bool, Option("Print the JSON of `rg --json`", OUTPUT, names=("--json",))] = False
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class NearOptions:
     """Options `--near` and `--within`, which drop matches that are not near a match of every `--near` pattern."""
 
     near: Annotated[
-        tuple[str, ...],
-        Parameter(
-            group=RIPWRAP,
-            negative=(),
-            metavar="PATTERN",
-            show_default=False,
-            help="Only lines near a match of this pattern; may be repeated",
-        ),
+        tuple[str, ...], Option("Only lines near a match of this pattern; may be repeated", RIPWRAP, "PATTERN")
     ] = ()
-    within: Annotated[
-        int | None,
-        Parameter(
-            group=RIPWRAP,
-            metavar="NUM",
-            help="Maximum distance for --near, in lines",
-            show_default="5",
-            validator=check_limit,
-        ),
-    ] = None
+    within: Annotated[int | None, Option("Maximum distance for --near, in lines", RIPWRAP, "NUM", default="5")] = None
 
     def asked(self) -> bool:
         """Return True if `--near` was given; raise `ValueError` if `--within` was given without it."""
@@ -183,27 +146,21 @@ class NearOptions:
         return bool(self.near)
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class ManyRoots:
     """Options of a search in many roots (directories)."""
 
-    repositories: Annotated[tuple[str, ...], _flag("Search each directory that matches; may be repeated", "GLOB")] = ()
-    only_root: Annotated[tuple[str, ...], _flag("Only roots whose name or path matches; may be repeated", "GLOB")] = ()
-    exclude_root: Annotated[
-        tuple[str, ...], _flag("Leave out roots whose name or path matches; may be repeated", "GLOB")
+    repositories: Annotated[
+        tuple[str, ...], Option("Search each directory that matches; may be repeated", MANY, "GLOB")
     ] = ()
-    per_root: Annotated[
-        int | None,
-        Parameter(
-            group=MANY,
-            negative=(),
-            help="Maximum number of matches of each root",
-            metavar="NUM",
-            validator=check_limit,
-        ),
-    ] = None
-    dask: Annotated[str | None, _flag("Search on the Dask cluster with this scheduler", "ADDRESS")] = None
+    only_root: Annotated[
+        tuple[str, ...], Option("Only roots whose name or path matches; may be repeated", MANY, "GLOB")
+    ] = ()
+    exclude_root: Annotated[
+        tuple[str, ...], Option("Leave out roots whose name or path matches; may be repeated", MANY, "GLOB")
+    ] = ()
+    per_root: Annotated[int | None, Option("Maximum number of matches of each root", MANY, "NUM")] = None
+    dask: Annotated[str | None, Option("Search on the Dask cluster with this scheduler", MANY, "ADDRESS")] = None
 
     def asked(self) -> bool:
         """Return True if `--repositories` was given; raise `ValueError` if a flag needs it, and it was not given."""

@@ -5,45 +5,33 @@ import sysconfig
 from functools import partial
 from typing import Annotated
 
-from cyclopts import App, Parameter
-from rich.console import Console
-from rich.text import Text
-
 from ripwrap import binary, sync
 from ripwrap._text import shown
 from ripwrap.binary.platforms import current, describe
 from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.cli.bars import DownloadBar
+from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option
 from ripwrap.cli.errors import FAILED, FOUND, complain
 from ripwrap.cli.extras import NEEDED, extras, missing_packages, version
 from ripwrap.cli.flags import RgPath, parse_host
-from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
-from ripwrap.cli.terminal import styled_console
+from ripwrap.cli.terminal import shows_color, styled
 from ripwrap.errors import Hint, combination_error
 
-doctor: App = App(
-    name="doctor",
-    usage="ripwrap doctor [OPTIONS]",
-    help_epilogue=epilogue("ripwrap doctor", "ripwrap doctor --rg ./rg", after=SETUP_EXIT_CODES),
-)
 
-
-@doctor.default
 def run_doctor(*, rg: RgPath = None) -> int:
     """Show which rg is used and why, and which extras are installed.
 
     The exit code is 2 if there is no rg; missing extras do not change it.
     """
-    console = styled_console()
     free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     python = sys.implementation.name, tuple(sys.version_info[:2])
-    console.print(describe(current(), *python, free_threaded=free_threaded))
-    _print_extras(console)
+    print(describe(current(), *python, free_threaded=free_threaded))
+    _print_extras()
     places = binary.explain(rg)
     for place in places:
-        mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")
-        console.print(Text.assemble(mark, (place.source, "bold"), " ", shown(place.path), ": ", shown(place.reason)))
+        mark = _styled("✓", "green") if place.usable else _styled("✗", "dim")
+        print(f"{mark} {_styled(place.source, 'bold')} {shown(place.path)}: {shown(place.reason)}")
     if places[-1].source == "download" and not any(place.usable for place in places):
         # rg would be downloaded at the first search; `doctor` does not download it.
         complain(
@@ -53,70 +41,44 @@ def run_doctor(*, rg: RgPath = None) -> int:
         return FAILED
     found = sync.resolve(rg)
     features = ", ".join(sorted(found.features)) or "none"
-    console.print(
-        Text.assemble(
-            ("rg ", "bold"),
-            (format_version(found.version), "bold green"),
-            f", features: {features}\n{shown(found.path)}",
-        )
-    )
+    release = _styled(format_version(found.version), "bold green")
+    print(f"{_styled('rg', 'bold')} {release}, features: {features}\n{shown(found.path)}")
     return FOUND
 
 
-def _print_extras(console: Console) -> None:
+def _print_extras() -> None:
     """Print the version, the extras that are installed, and the commands for which a package is missing."""
     there = [extra for extra in extras() if not missing_packages(extra)]
-    console.print(Text.assemble(("ripwrap ", "bold"), (version(), "bold green"), f", extras: {', '.join(there)}"))
+    print(f"{_styled('ripwrap', 'bold')} {_styled(version(), 'bold green')}, extras: {', '.join(there)}")
     for command, needed in NEEDED.items():
         if missing := [name for extra in needed for name in missing_packages(extra)]:
             install = Hint(kind="install", target=f"ripwrap[{','.join(needed)}]")
-            mark, named = Text("✗ ", "dim"), (f"ripwrap {command}", "bold")
-            console.print(Text.assemble(mark, named, f" needs {', '.join(dict.fromkeys(missing))}: {install}"))
+            mark, named = _styled("✗", "dim"), _styled(f"ripwrap {command}", "bold")
+            print(f"{mark} {named} needs {', '.join(dict.fromkeys(missing))}: {install}")
 
 
-install: App = App(
-    name="install",
-    usage="ripwrap install [OPTIONS] [VERSION]",
-    help_epilogue=epilogue(
-        "ripwrap install",
-        "ripwrap install 15.2.0 --dest /usr/local/bin",
-        "ripwrap install --on ssh:build-7",
-        after=SETUP_EXIT_CODES,
-    ),
-)
+def _styled(text: str, style: str) -> str:
+    return styled(text, style, colored=shows_color("auto"))
 
 
-@install.default
 def run_install(
-    version: str | None = None,
+    version: Annotated[str | None, Option("Release, e.g. 15.2.0 [default: the newest known]")] = None,
     /,
     *,
-    dest: Annotated[str | None, Parameter(metavar="DIR")] = None,
-    on: Annotated[str | None, Parameter(metavar="HOST")] = None,
-    mirror: Annotated[list[str] | None, Parameter(metavar="URL", negative=())] = None,
-    sha256: Annotated[str | None, Parameter(metavar="HASH")] = None,
-    allow_unpinned: Annotated[bool, Parameter(show_default=False)] = False,
-    timeout: Annotated[float, Parameter(metavar="SECONDS")] = 120.0,
+    dest: Annotated[str | None, Option("Directory to put rg into [default: ripwrap's cache]", value="DIR")] = None,
+    on: Annotated[str | None, Option("Host to put rg on: ssh:HOST, docker:NAME or podman:NAME", value="HOST")] = None,
+    mirror: Annotated[
+        list[str] | None, Option("Base address in place of GitHub's; may be repeated", value="URL")
+    ] = None,
+    sha256: Annotated[
+        str | None, Option("SHA-256 of your own archive, in place of ripwrap's hash", value="HASH")
+    ] = None,
+    allow_unpinned: Annotated[
+        bool, Option("If ripwrap has no hash, trust the published .sha256 file", off=("--no-allow-unpinned",))
+    ] = False,
+    timeout: Annotated[float, Option("Maximum number of seconds for the whole installation", value="SECONDS")] = 120.0,
 ) -> int:
-    """Download rg, check its hash, and install it.
-
-    Parameters
-    ----------
-    version
-        Release, e.g. 15.2.0 [default: the newest known]
-    dest
-        Directory to put rg into [default: ripwrap's cache]
-    on
-        Host to put rg on: ssh:HOST, docker:NAME or podman:NAME
-    mirror
-        Base address in place of GitHub's; may be repeated
-    sha256
-        SHA-256 of your own archive, in place of ripwrap's hash
-    allow_unpinned
-        If ripwrap has no hash, trust the published .sha256 file
-    timeout
-        Maximum number of seconds for the whole installation
-    """
+    """Download rg, check its hash, and install it."""
     if dest is not None and on is not None:
         raise combination_error("dest", Hint("on", kind="omit"), "it is a directory of this machine")
     host = parse_host(on)
@@ -134,3 +96,18 @@ def run_install(
     place = "" if host is None else f"{host.name}: "
     print(f"rg {format_version(found.version)} {state}: {place}{shown(found.path)}")
     return FOUND
+
+
+doctor = Command(
+    run_doctor,
+    examples=("ripwrap doctor", "ripwrap doctor --rg ./rg"),
+    exit_codes=SETUP_EXIT_CODES,
+)
+
+
+install = Command(
+    run_install,
+    "[VERSION]",
+    examples=("ripwrap install", "ripwrap install 15.2.0 --dest /usr/local/bin", "ripwrap install --on ssh:build-7"),
+    exit_codes=SETUP_EXIT_CODES,
+)

@@ -5,31 +5,21 @@ import sys
 from collections.abc import Sequence
 from typing import Unpack
 
-from cyclopts import App
-
 from ripwrap import sync
+from ripwrap.cli.command import Command
 from ripwrap.cli.errors import FOUND
-from ripwrap.cli.flags import HERE, RunOptions, flags
-from ripwrap.cli.help import epilogue
+from ripwrap.cli.flags import HERE, AllPaths, Pattern, RunOptions
 from ripwrap.cli.lines import LinePrinter, write
 from ripwrap.cli.output import print_json, printed_warnings
 from ripwrap.cli.search_options import PLAIN, LineFlags
 from ripwrap.models import Match
 from ripwrap.options import SearchOptions
 
-watch: App = App(
-    name="watch",
-    usage="ripwrap watch [OPTIONS] PATTERN [PATH]...",
-    help_epilogue=epilogue("ripwrap watch TODO src", "ripwrap watch TODO --jsonl"),
-)
 
-
-@watch.default
-@flags(SearchOptions, without=("context", "before_context", "after_context", "passthru"))
 def run_watch(
-    pattern: str,
+    pattern: Pattern,
     /,
-    *paths: str,
+    *paths: AllPaths,
     lines: LineFlags = PLAIN,
     run: RunOptions = HERE,
     **options: Unpack[SearchOptions],
@@ -37,13 +27,6 @@ def run_watch(
     """Search again each time files change, until Ctrl-C.
 
     Lines with + are matches that were added, lines with - were removed.
-
-    Parameters
-    ----------
-    pattern
-        Regular expression to search for
-    paths
-        Files and directories to search [default: all]
     """
     given = lines.options(options)
     show = LinePrinter(lines, given, run.cwd)
@@ -63,3 +46,11 @@ def _print_matches(mark: bytes, matches: Sequence[Match], show: LinePrinter) -> 
     for match in matches:
         write(mark)
         show(match)
+
+
+watch = Command(
+    run_watch,
+    "PATTERN [PATH]...",
+    examples=("ripwrap watch TODO src", "ripwrap watch TODO --jsonl"),
+    without=("context", "before_context", "after_context", "passthru"),
+)

@@ -31,7 +31,7 @@ from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._signature import lists_options
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError
+from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError, named_paths
 from ripwrap.index import maintenance
 from ripwrap.index.branches import view_of
 from ripwrap.index.embeddings.hybrid import HybridSearch
@@ -101,6 +101,7 @@ _Found = TypeVar("_Found", IndexStatus, CheckResult)
 class BaseIndex:
     """Base class of the async and the blocking `Index`: the index of the files of a directory."""
 
+    @named_paths
     @lists_options(VISIBLE_FILES)
     def __init__(
         self,

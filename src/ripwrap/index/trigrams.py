@@ -255,7 +255,7 @@ class Trigrams:
             if state is None or state.folder != damaged:
                 return
             folder = shown(str(self._store.folder))
-            _LOGGER.warning("the trigrams of the index in %s are rebuilt: %s", folder, why, extra={"rebuilt": True})
+            _LOGGER.warning("the trigrams of the index in %s are rebuilt: %s", folder, why, extra={"note": True})
             _forget(database)
         self._opened = None
         self._store.postings.remove_others(database)

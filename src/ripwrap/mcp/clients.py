@@ -111,15 +111,7 @@ class Params(types.RequestParams):
 
 
 class Offer(NamedTuple):
-    """What a server offers.
-
-    Attributes:
-        tools: Names of the tools.
-        brief: True if their definitions are short.
-        structured: True if answers have structured content.
-        writes: Annotation of the tools that use the index: `"nothing"`, `"index"`, or `"elsewhere"` if they may send
-            texts to another machine.
-    """
+    """What a server offers."""
 
     tools: tuple[str, ...]
     brief: bool
@@ -128,11 +120,7 @@ class Offer(NamedTuple):
 
 
 class OwnRoots:
-    """Directories of the server, for all of its clients; the first call makes their `Workspace`.
-
-    Attributes:
-        workspace: The workspace, if it has been made.
-    """
+    """Directories of the server, for all of its clients; the first call makes their `Workspace`."""
 
     def __init__(self, roots: Sequence[StrPath], options: WorkspaceOptions) -> None:
         """Check the directories; with options other than `UNCHECKED`, also make the workspace, which checks these.
@@ -171,11 +159,7 @@ def load_tools_soon() -> None:
 
 
 class Client:
-    """Connection to one client. The first call that needs the client's `Workspace` creates this workspace.
-
-    Attributes:
-        offer: What the server offers.
-    """
+    """Connection to one client. The first call that needs the client's `Workspace` creates this workspace."""
 
     def __init__(self, own: OwnRoots | None, options: WorkspaceOptions, offer: Offer) -> None:
         self.offer: Offer = offer

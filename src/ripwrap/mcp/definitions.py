@@ -15,13 +15,7 @@ from ripwrap.workspace.tool_names import Needed
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Definition of a tool, for clients; `ripwrap.workspace.tool.ToolSpec` describes the names that both have.
-
-    Attributes:
-        description: Purpose of the tool.
-        arguments: JSON schema of the arguments.
-        result: JSON schema of the structured content of an answer.
-    """
+    """Definition of a tool, for clients; `ripwrap.workspace.tool.ToolSpec` describes the names that both have."""
 
     name: str
     title: str

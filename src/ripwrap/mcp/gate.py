@@ -26,13 +26,7 @@ Address = tuple[str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """Limits of a server over HTTP.
-
-    Attributes:
-        max_sessions: Maximum number of sessions at a time.
-        session_timeout: Seconds without a request after which a session ends.
-        max_request_bytes: Maximum size of a request in bytes.
-    """
+    """Limits of a server over HTTP."""
 
     max_sessions: int = MAX_SESSIONS
     session_timeout: float = SESSION_TIMEOUT

@@ -30,18 +30,6 @@ class Candidates:
 
     rg treats NUL bytes in two ways (rg-facts 20). It searches a file to the end if the command line names the file. It
     stops at the NUL byte if it finds the file in a directory. So the command line names only files without a NUL byte.
-
-    Attributes:
-        total: Number of files of the index.
-        named: Candidates without a NUL byte, which the command line names; `None` if rg searches all files of the
-            directory.
-        unsure: Candidates that rg may take for binary, and all files whose trigrams are not in the index. The command
-            line names the directories of the unsure files.
-        errors: Paths that could not be read when the files were listed.
-        own: Regular expression that matches the paths of the index's own files; `None` if the searched directory
-            has no such files.
-        follow: True if symbolic links are followed.
-        iglob: Globs of the option `iglob` of the index, which rg applies to the unsure files.
     """
 
     total: int
@@ -71,9 +59,6 @@ class Candidates:
         """Return the errors of the listing, and each error of the search whose path is a candidate that still exists.
 
         If rg searched all files, return all errors of the search, and no errors of the listing.
-
-        Args:
-            errors: Errors of the search.
         """
         if self.named is None:
             return tuple(errors)

@@ -35,14 +35,7 @@ _OF_FILES = ("sort", "sortr", "threads", "ignore_file", "max_depth")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """Restrictions of a caller, such as a workspace, for a search inside of files.
-
-    Attributes:
-        denied: Values of `iglob` that exclude archives and directories, too: rg does not enter these directories.
-        opens: Function that returns True for a file that may be opened; `None` allows all.
-        allows: Function that returns True for the name of an item that may be searched; `None` allows all.
-        wrap: Function that takes the source of the items and returns another source to search instead.
-    """
+    """Restrictions of a caller, such as a workspace, for a search inside of files."""
 
     denied: Sequence[str] = ()
     opens: Callable[[str], bool] | None = None
@@ -52,13 +45,7 @@ class ArchiveLimits:
 
 @dataclass(frozen=True, slots=True)
 class InsidePlace:
-    """Place that consists of files, and of the items inside of these files.
-
-    Attributes:
-        formats: Formats to search inside of, such as `zip`, as `check_inside()` returns them.
-        limits: Restrictions of the caller.
-        inner: Place of the search in the files, and in each batch of items; `None` for a plain one.
-    """
+    """Place that consists of files, and of the items inside of these files."""
 
     formats: tuple[str, ...]
     limits: ArchiveLimits = ArchiveLimits()
@@ -82,13 +69,7 @@ class InsidePlace:
         return files.with_(iglob=[*self.limits.denied]) if self.limits.denied else files
 
     def source(self, query: Query, listed: Iterable[str], until: float | None) -> ArchiveSource:
-        """Return the source of the items inside of the listed files, in path order.
-
-        Args:
-            query: Query of the search.
-            listed: Paths of the files that the query of `listing()` found.
-            until: Time, as `time.monotonic()` gives it, after which no more documents are read; `None` is no limit.
-        """
+        """Return the source of the items inside of the listed files, in path order."""
         paths = sorted((path for path in listed if format_of(path, self.formats)), key=lambda path: path.split(os.sep))
         reader, named = DocumentReader(document_cache(), until=until), frozenset(map(os.path.normpath, query.paths))
         return ArchiveSource(query.cwd, paths, self.formats, follow=query.follows, named=named, reader=reader)

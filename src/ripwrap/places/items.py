@@ -55,15 +55,7 @@ _MATCH = b'{"type":"match","data":{'
 
 @dataclass(frozen=True, slots=True)
 class ItemPlace:
-    """Place that consists of items.
-
-    Attributes:
-        open: Function that returns the items of one search.
-        roots: Directories that no option excludes. Options can exclude the items in them.
-        allows: Function that takes the name of an item, and returns False if the item is not to be searched; `None`
-            allows all.
-        inner: Place of the search in each batch of items, such as files in several encodings; `None` for a plain one.
-    """
+    """Place that consists of items."""
 
     open: Callable[[], AnyItems]
     roots: Sequence[str] = ()
@@ -118,13 +110,6 @@ async def listed(
     """Return the plan of a listing of items, whose output is their names.
 
     If the query is numbered, the mark after a name has the further fields of the item; see `fields_of()`.
-
-    Args:
-        query: Query of the listing.
-        run: Runner, which reads the names.
-        items: The items.
-        selects: Function that takes the name of an item and returns True if the item is to be listed.
-        seconds: Time limit; `None` is no limit.
     """
     if isinstance(items, AsyncIterable):
         names = [name async for name, _ in items if selects(name)]

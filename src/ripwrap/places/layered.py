@@ -22,12 +22,6 @@ def layered(
 ) -> Source:
     """Return the source of items of which some are replaced by texts, and of what is inside of them.
 
-    Args:
-        opens: Function that returns the items.
-        texts: Map from names to texts; `None` leaves the item out.
-        formats: Formats to search inside of; empty opens no items.
-        roots: Paths of the search, outside of which a text is no item; empty is all.
-
     Raises:
         ValueError: A format is unknown or needs a package.
     """

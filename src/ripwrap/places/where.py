@@ -23,6 +23,7 @@ from ripwrap._ripgrep.planning import plan
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.query import Mode, Query, without_options
 from ripwrap._text import raw_bytes
+from ripwrap._words import check_kind
 from ripwrap.errors import Hint, HintedText, combination_error
 from ripwrap.options import Directories, FileOptions, SearchOptions, StrPath
 from ripwrap.places.holes import refuse, refuse_pairs
@@ -216,14 +217,7 @@ class Detected(_Combined):
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """Place of a search, in the order in which its parts apply.
-
-    Attributes:
-        base: Place where the search begins.
-        texts: Texts in place of files of the base; empty if there are none.
-        formats: Formats of files to search inside of; empty if no files are opened.
-        detected: True if encodings are guessed.
-    """
+    """Place of a search, in the order in which its parts apply."""
 
     base: Place
     texts: Mapping[str, str | bytes | None]
@@ -249,6 +243,7 @@ def _layers(place: Place) -> Layers:
             below = _layers(inner)
             return replace(below, texts={**below.texts, **texts})
         case _:
+            check_kind("where", place)
             return Layers(place, {}, (), detected=False)
 
 
@@ -286,18 +281,10 @@ def placed_search(
     keeps_errors: bool = False,
     **known: Any,
 ) -> Query:
-    """Return the query of a search, with the place in which it looks; see `search_query()`.
+    """Return the query of a search, with the place in which it looks; see `search_query()`, which gets `known`.
 
-    Args:
-        operation: Name of the operation, for the table of holes.
-        pattern: See `search_query()`.
-        cwd: See `search_query()`.
-        paths: See `search_query()`.
-        options: Options of rg, and of the place.
-        mode: See `search_query()`.
-        sorts: True if the results keep the order of rg's output, so that the runs of rg cannot be sorted together.
-        keeps_errors: True if the answer has a place for errors, so that a missing path of `paths` is not raised.
-        known: Further arguments of `search_query()`.
+    Unless the results keep the order of rg's output (`sorts`), rg is not asked to sort, for which it would use one
+    thread. `keeps_errors` says that the answer has a place for errors, so that a missing path is not raised.
 
     Raises:
         RipwrapError: A package is not installed that the place needs.
@@ -311,7 +298,8 @@ def placed_search(
             raise combination_error(name, Hint("encoding", "detect"))
     folder, on = _start(layers.base, cwd)
     query = search_query(pattern, folder, paths, plain, mode, on=on, **known)
-    return _settle(layers, query if keeps_errors else must_exist(query))
+    query = _settle(layers, query if keeps_errors else must_exist(query))
+    return query if sorts else query.without("sort", "sortr")
 
 
 def placed_files(
@@ -345,6 +333,8 @@ def _start(base: Place, cwd: StrPath) -> tuple[StrPath, RgHost | None]:
     """Return the directory and the host of a search."""
     if isinstance(base, Directory) and base.path != os.curdir:
         return os.path.join(cwd, base.path), None
+    if isinstance(base, Host):
+        check_kind("on", base.host)
     return cwd, base.host if isinstance(base, Host) else None
 
 
@@ -406,12 +396,7 @@ def _in_items(layers: Layers, query: Query, inner: Place | None) -> Query:
 
 @dataclass(frozen=True, slots=True)
 class DetectedRuns:
-    """Place of which each run is searched in several encodings.
-
-    Attributes:
-        outer: Place that makes the runs.
-        inner: Place of a search in several encodings.
-    """
+    """Place of which each run is searched in several encodings."""
 
     outer: Place
     inner: Place

@@ -24,16 +24,7 @@ _CWD_ERRORS: Mapping[int, tuple[type[OSError], int, str]] = {
 
 
 def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, advice: str) -> Exception:
-    """Return the error for a local program (ssh, docker or podman) that ended without a result of rg.
-
-    Args:
-        host: Name of the host.
-        argv: The local command line.
-        cwd: Directory on the host.
-        code: Exit code of the local program.
-        stderr: stderr of the local program.
-        advice: Step that the caller can take; empty if `stderr` says enough.
-    """
+    """Return the error for a local program (ssh, docker or podman) that ended without a result of rg."""
     if code in _CWD_ERRORS:
         kind, number, wrong = _CWD_ERRORS[code]
         return kind(number, HintedText(_CWD, f" {wrong} on {host}"), cwd)

@@ -80,13 +80,7 @@ class RemoteRg(RgBinary):
 
 @dataclass(frozen=True, slots=True)
 class RemoteCandidate:
-    """A program that was found on a host: a usable rg, an rg that is too old, or another program.
-
-    Attributes:
-        source: Place where the program was found: `cache`, `PATH` or `argument`.
-        path: Absolute path on the host.
-        about: Output of the program for `--version`.
-    """
+    """A program that was found on a host: a usable rg, an rg that is too old, or another program."""
 
     source: Source
     path: str
@@ -95,12 +89,7 @@ class RemoteCandidate:
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """Platform of a host, and the programs on the host that may be an rg.
-
-    Attributes:
-        platform: Platform of the host.
-        candidates: Programs that may be an rg, best first.
-    """
+    """Platform of a host, and the programs on the host that may be an rg."""
 
     platform: Platform
     candidates: tuple[RemoteCandidate, ...]
@@ -125,11 +114,6 @@ def _candidates(fields: Sequence[str]) -> Iterator[RemoteCandidate]:
 
 def choose(answer: HostReport, named: str | None, host: str) -> RemoteRg:
     """Return the first usable rg of a host.
-
-    Args:
-        answer: Platform and rgs of the host.
-        named: Path or name of the rg that the caller passed; `None` if the caller passed no rg.
-        host: Name of the host, for errors.
 
     Raises:
         BinaryNotFoundError: There is no usable rg on the host.

@@ -73,13 +73,7 @@ answer download
 
 @dataclass(frozen=True, slots=True)
 class ProgramFile:
-    """Program file on this machine that is sent to a host.
-
-    Attributes:
-        path: Path of the file on this machine.
-        size: Size in bytes.
-        sha256: Hash in hexadecimal.
-    """
+    """Program file on this machine that is sent to a host."""
 
     path: str
     size: int

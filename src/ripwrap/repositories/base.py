@@ -119,12 +119,6 @@ class BaseRepositories:
         if `directory` itself is a repository, the name is the last part of its path. Links are not followed.
         Directories that cannot be read are logged as warnings.
 
-        Args:
-            directory: Directory to look in.
-            max_depth: Number of levels to descend: 0 looks only at `directory` itself, 1 also at its direct
-                subdirectories. `None` is no limit.
-            **settings: Further arguments of `Repositories`, such as `exclude`.
-
         Raises:
             FileNotFoundError, NotADirectoryError, PermissionError: The directory cannot be listed.
             ValueError: The directory has no repository.
@@ -144,10 +138,6 @@ class BaseRepositories:
         """Return `Repositories` of the roots in a file: each line is a path or glob, relative to the file's directory.
 
         `~` at the beginning of a line is the home of the user. Empty lines, and lines that begin with `#`, are skipped.
-
-        Args:
-            file: Path of the file.
-            **settings: Further arguments of `Repositories`, such as `executor`.
 
         Raises:
             OSError: The file cannot be read.
@@ -249,16 +239,7 @@ class BaseRepositories:
 
 @dataclass(slots=True)
 class Question(Generic[T, Out]):
-    """Call of `search()`, `files()` or `count()`, with checked arguments.
-
-    Attributes:
-        tasks: Task of each root.
-        convert: Function that takes the name of a root, a result of rg and the worker, and returns the result for the
-            caller.
-        left: Number of results that may still be yielded; `None` is no limit.
-        order: Order of the results.
-        on_progress: Function that the caller passed; it is called when a root has ended.
-    """
+    """Call of `search()`, `files()` or `count()`, with checked arguments."""
 
     tasks: list[RootTask[T]]
     convert: Callable[[str, T, Worker | None], Out]
@@ -282,14 +263,7 @@ class Question(Generic[T, Out]):
 
 @dataclass(slots=True)
 class PageQuestion:
-    """Call of `grep()`, with checked arguments. A shard is a part of the files of a root that is searched separately.
-
-    Attributes:
-        tasks: Task of each root or shard.
-        request: Request for a root that is not split into shards.
-        collector: Collector of the page.
-        shards: Maximum number of shards of each root.
-    """
+    """Call of `grep()`, with checked arguments. A shard is a part of the files of a root, searched separately."""
 
     tasks: list[RootTask[GrepResult]]
     request: MatchesRequest
@@ -303,15 +277,7 @@ class PageQuestion:
 
 @dataclass(slots=True)
 class TermsQuestion:
-    """Call of `rank()`, with checked arguments.
-
-    Attributes:
-        tasks: Task of each root; it counts the words of the query in the files.
-        terms: Collector of the counts.
-        query: Parsed query.
-        limit: Maximum number of results; `None` is no limit.
-        options: Options that choose the files.
-    """
+    """Call of `rank()`, with checked arguments."""
 
     tasks: list[RootTask[FileTerms]]
     terms: TermsCollector
@@ -320,11 +286,7 @@ class TermsQuestion:
     options: FileOptions
 
     def read_tasks(self, chosen: Sequence[str]) -> list[RootTask[tuple[str, bytes]]]:
-        """Return a task for each root that has chosen files; the task reads these files.
-
-        Args:
-            chosen: Keys of the files; see `TermsCollector.place()`.
-        """
+        """Return a task for each root that has chosen files; the task reads these files."""
         files: dict[str, list[str]] = {}
         for key in chosen:
             root, path = self.terms.place(key)

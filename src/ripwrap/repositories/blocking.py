@@ -45,7 +45,7 @@ class Repositories(BaseRepositories):
     ```python
     from ripwrap import sync
 
-    repositories = sync.Repositories("docs/*")
+    repositories = sync.Repositories("demo")
     result = repositories.grep("TODO", per_root=1, context=0, glob="*.py")
     print(result)
     ```

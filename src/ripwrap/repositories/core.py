@@ -45,7 +45,7 @@ class Repositories(BaseRepositories):
 
 
     async def main():
-        repositories = ripwrap.Repositories("docs/*")
+        repositories = ripwrap.Repositories("demo")
         result = await repositories.grep("TODO", per_root=1, context=0, glob="*.py")
         print(result)
 

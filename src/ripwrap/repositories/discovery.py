@@ -21,11 +21,6 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
     that it is missing. A `Root` keeps its name. The name of any other root is the last part of its path. If several
     names are equal, further parts of the paths are added until the names differ.
 
-    Args:
-        places: Paths of directories, globs, or roots.
-        only: Globs of names or absolute paths of roots to keep; empty keeps all.
-        exclude: Globs of names or absolute paths of roots to leave out.
-
     Raises:
         ValueError: `places` is empty, a path is empty or has a NUL, two `Root` objects have the same name, or no root
             is left.
@@ -58,11 +53,6 @@ def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterat
 
     A directory with an entry `.git` is a repository. The entry may be a file (in a worktree or submodule). Links are
     not followed. Directories that cannot be read are logged as warnings.
-
-    Args:
-        directory: Directory to look in; it may be a repository itself.
-        max_depth: Number of levels to descend: 0 looks only at `directory` itself, 1 also at its direct subdirectories.
-            `None` is no limit.
 
     Raises:
         FileNotFoundError, NotADirectoryError, PermissionError: The directory cannot be listed.

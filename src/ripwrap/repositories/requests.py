@@ -49,13 +49,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ResultPart(Generic[T_co]):
-    """Part of the results of a request.
-
-    Attributes:
-        items: Results.
-        errors: Paths that could not be read.
-        next_offset: Number of results before the next part; `None` if this is the last part.
-    """
+    """Part of the results of a request."""
 
     items: Sequence[T_co]
     errors: tuple[PathError, ...] = ()
@@ -92,14 +86,7 @@ class _Whole(ABC, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """Request for the matches of a root.
-
-    Attributes:
-        patterns: Patterns.
-        limit: Maximum number of matches; `None` is no limit.
-        options: Options of the search; options for context are ignored.
-        page_matches: Maximum number of matches in one page.
-    """
+    """Request for the matches of a root."""
 
     patterns: tuple[str, ...]
     limit: int | None
@@ -134,12 +121,7 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilesRequest(_Whole[str]):
-    """Request for the files of a root, in path order.
-
-    Attributes:
-        limit: Maximum number of files; `None` is no limit.
-        options: Options that choose the files.
-    """
+    """Request for the files of a root, in path order."""
 
     limit: int | None
     options: FileOptions
@@ -156,9 +138,6 @@ class SizesRequest(_Whole["tuple[str, int]"]):
     """Request for the files of a root and their sizes in bytes, in path order.
 
     The size of a file is 0 if it cannot be found out, for example because the file was deleted.
-
-    Attributes:
-        options: Options that choose the files.
     """
 
     options: FileOptions
@@ -172,12 +151,7 @@ class SizesRequest(_Whole["tuple[str, int]"]):
 
 @dataclass(frozen=True, slots=True)
 class CountRequest(_Whole["tuple[int, int]"]):
-    """Request for the number of matching lines of a root, and the number of files with a matching line.
-
-    Attributes:
-        patterns: Patterns.
-        options: Options of the search.
-    """
+    """Request for the number of matching lines of a root, and the number of files with a matching line."""
 
     patterns: tuple[str, ...]
     options: SearchOptions
@@ -191,16 +165,7 @@ class CountRequest(_Whole["tuple[int, int]"]):
 
 @dataclass(frozen=True, slots=True)
 class MatchesRequest(_Whole[GrepResult]):
-    """Request for a page of matches of a root, or of a shard (a part of the files of a root).
-
-    Attributes:
-        patterns: Patterns.
-        limit: Maximum number of matches.
-        timeout: Seconds that rg may take; `None` is no limit.
-        options: Options of the search.
-        files: Files of the shard; `None` is the whole root.
-        unreadable: Paths that could not be read when the files were listed.
-    """
+    """Request for a page of matches of a root, or of a shard (a part of the files of a root)."""
 
     patterns: tuple[str, ...]
     limit: int
@@ -225,11 +190,6 @@ def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tup
     """Return a `Candidates` object, with which rg searches only the files of a shard.
 
     rg is given the directories of these files, not their paths, so it detects binary files as in a search of a root.
-
-    Args:
-        files: Paths, relative to the root.
-        options: Options of the search.
-        unreadable: Paths that could not be read when the files were listed.
     """
     given = options.get("iglob", ())
     iglob = (given,) if isinstance(given, str) else tuple(given)
@@ -239,13 +199,7 @@ def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tup
 
 @dataclass(frozen=True, slots=True)
 class TermsRequest(_Whole[FileTerms]):
-    """Request for the counts of a query's words in the files of a root.
-
-    Attributes:
-        query: Query.
-        timeout: Seconds that rg may take; `None` is no limit.
-        options: Options that choose the files.
-    """
+    """Request for the counts of a query's words in the files of a root."""
 
     query: str
     timeout: float | None
@@ -264,12 +218,7 @@ class TermsRequest(_Whole[FileTerms]):
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest(_Whole["tuple[str, bytes]"]):
-    """Request for the contents of files of a root, each cut to the size that ranking reads.
-
-    Attributes:
-        files: Paths.
-        options: Options that chose the files; links are followed only with the option `follow`.
-    """
+    """Request for the contents of files of a root, each cut to the size that ranking reads."""
 
     files: tuple[str, ...]
     options: FileOptions
@@ -293,19 +242,7 @@ def _size(cwd: str, path: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RootTask(Generic[T]):
-    """Request about a root, in the form in which it is sent to a worker.
-
-    Attributes:
-        root: Root.
-        request: Request.
-        rg: Path or name of the rg to run; `None` lets the worker find one.
-        timeout: Maximum number of seconds for a page of results (without an executor, for all results); `None` is no
-            limit.
-        lease: File of the call; if the file is removed, the task ends. `None` if the task is not run by an executor.
-        offset: Number of results to skip.
-        attempt: Number of the attempt, from 1. Without this number, a second attempt would be an equal call, and Dask
-            runs equal calls only once.
-    """
+    """Request about a root, in the form in which it is sent to a worker."""
 
     root: Root
     request: RootRequest[T]
@@ -318,14 +255,7 @@ class RootTask(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class ResultPage(Generic[T_co]):
-    """Results that a worker returns for a task; the worker returns a long result in several pages.
-
-    Attributes:
-        items: Results.
-        error: Failure of the root; if its kind is `incomplete`, there may be results, too.
-        next_offset: Number of results before the next page; `None` if this is the last page.
-        worker: Process that ran the task.
-    """
+    """Results that a worker returns for a task; the worker returns a long result in several pages."""
 
     items: Sequence[T_co] = ()
     error: RootError | None = None

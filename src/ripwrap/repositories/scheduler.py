@@ -39,14 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Arrival(Generic[T]):
-    """Message about a task: a result, a failure, or the end of the task.
-
-    Attributes:
-        number: Number of the task.
-        item: Result or failure; `None` at the end of the task.
-        worker: Process that ran the task; `None` without an executor, at the end of the task, and if no process could
-            run the task.
-    """
+    """Message about a task: a result, a failure, or the end of the task."""
 
     number: int
     item: T | RootError | None
@@ -55,17 +48,7 @@ class Arrival(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Settings for running requests.
-
-    Attributes:
-        executor: Executor, or function that makes one; `None` runs rg in this process.
-        concurrency: Maximum number of roots at a time. `None` is the limit of `limit_processes()`, or with an executor
-            `EXECUTOR_TASKS`.
-        retries: Number of times that a root is sent again after its worker was lost.
-        rg: The rg to run; the workers of an executor get its path or name.
-        lease_folder: Directory for the lease, a file whose removal ends the tasks of an executor; `None` is the
-            directory for temporary files.
-    """
+    """Settings for running requests."""
 
     executor: AnyExecutor | None = None
     concurrency: int | None = None

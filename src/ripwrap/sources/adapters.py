@@ -26,15 +26,7 @@ _REVISION = 2
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """File format of notebooks or documents.
-
-    Attributes:
-        name: Name of the format.
-        suffix: File extension with the dot, in lower case.
-        target: Module and function of the adapter, as in an entry point: `package.module:function`.
-        package: Package that a built-in adapter imports; empty if it needs none, and for adapters of other packages.
-        distribution: Distribution that contains `package` or, for an added format, the adapter; empty if none is known.
-    """
+    """File format of notebooks or documents."""
 
     name: str
     suffix: str

@@ -23,12 +23,7 @@ _LOG = (
 
 
 class ChangedFiles(NamedTuple):
-    """Commit, with the files that it changed.
-
-    Attributes:
-        message: Message of the commit.
-        paths: Paths of the files, relative to the directory that was asked for.
-    """
+    """Commit, with the files that it changed."""
 
     message: str
     paths: tuple[str, ...]

@@ -26,15 +26,7 @@ _LOG = ("--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00", *PLAIN_LOG)
 
 @dataclass(slots=True)
 class Blob:
-    """Version of a file in a history.
-
-    Attributes:
-        oid: Id of the version (a blob of git).
-        first: Oldest commit that introduced the version.
-        paths: Paths that had the version, the newest first.
-        last: Newest commit that had the version, in the order of `git log --date-order`, in which no commit comes
-            before its children.
-    """
+    """Version of a file in a history."""
 
     oid: str
     first: Commit
@@ -43,11 +35,7 @@ class Blob:
 
 
 class BlobName(NamedItem):
-    """Name of an item in a history: a path of a version of a file, the newest that the search selects.
-
-    Attributes:
-        blob: Version of the file.
-    """
+    """Name of an item in a history: a path of a version of a file, the newest that the search selects."""
 
     blob: Blob
 

@@ -14,13 +14,7 @@ REGULAR = "100"
 
 
 class Lifetimes:
-    """Newest and oldest commits of versions.
-
-    Attributes:
-        first: Oldest commit that introduced a version, by the id of the version.
-        last: Newest commit that has a version, by the id of the version.
-        waiting: Number of versions that wait for a commit that has them.
-    """
+    """Newest and oldest commits of versions."""
 
     def __init__(self, tip: str, versions: Iterable[str]) -> None:
         """Set the newest commit and its versions."""

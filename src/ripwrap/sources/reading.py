@@ -45,13 +45,7 @@ class DocumentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """Parts and errors of a document that was read.
-
-    Attributes:
-        parts: Location and text (UTF-8) of each part.
-        errors: Location of each part that could not be read, with the reason. The location `None` stands for the rest
-            of the document.
-    """
+    """Parts and errors of a document that was read."""
 
     parts: list[tuple[Location, bytes]]
     errors: list[tuple[Location | None, str]]

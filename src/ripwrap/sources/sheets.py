@@ -64,10 +64,6 @@ def _compacted(content: bytes, mark: str) -> bytes:
 def placed(rows: list[list[Any]], most: int) -> Iterator[tuple[int, int, Any]]:
     """Yield the row, the column and the value of each cell of a table, in order; both count from 0.
 
-    Args:
-        rows: Rows of the table, without the first one.
-        most: Maximum number of line feeds and tabs that the text of the sheet may have.
-
     Raises:
         ValueError: The text would have more of them.
     """

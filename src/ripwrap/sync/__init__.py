@@ -9,7 +9,7 @@ is closed or garbage collected; use `contextlib.closing` to close it.
 ```python
 from ripwrap import sync
 
-for match in sync.search("TODO", cwd="docs/demo", glob="*.py", sort="path", timeout=10):
+for match in sync.search("TODO", cwd="demo", glob="*.py", sort="path", timeout=10):
     print(match.path, match.spans())
 ```
 

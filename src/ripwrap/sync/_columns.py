@@ -35,7 +35,7 @@ def search_columns(
     ```python
     from ripwrap import sync
 
-    for columns in sync.search_columns("TODO", cwd="docs/demo", glob="*.py", sort="path"):
+    for columns in sync.search_columns("TODO", cwd="demo", glob="*.py", sort="path"):
         print(columns.path, columns.line_number, columns.spans)
     ```
 

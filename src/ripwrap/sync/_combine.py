@@ -33,7 +33,7 @@ def files_matching(
     ```python
     from ripwrap import sync
 
-    print(sync.files_matching(all_of=["TODO", "def "], none_of="cards", cwd="docs/demo"))
+    print(sync.files_matching(all_of=["TODO", "def "], none_of="cards", cwd="demo"))
     ```
 
     ```text

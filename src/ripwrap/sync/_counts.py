@@ -69,7 +69,8 @@ def count(
 ) -> Generator[FileCount]:
     """Yield the number of matching lines of each file with a match (`rg --count`).
 
-    With `multiline`, and a pattern that can span lines, rg counts matches instead of lines.
+    With `multiline`, and a pattern that can span lines, rg counts matches instead of lines. rg prints no count for a
+    file in which it finds a NUL byte after a match; a warning is logged, and with `text` the file is counted.
 
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
@@ -93,6 +94,8 @@ def count_matches(
 ) -> Generator[FileCount]:
     """Yield the number of matches of each file with a match (`rg --count-matches`); a line may have several.
 
+    As in `count()`, a file in which rg finds a NUL byte after a match has no count.
+
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
@@ -103,6 +106,7 @@ def count_matches(
     )
 
 
+@named_paths
 def file_types(*, rg: Rg = None, timeout: float | None = None) -> dict[str, tuple[str, ...]]:
     """Return the file types that `type=` and `type_not=` accept, each with its globs (`rg --type-list`).
 

@@ -29,11 +29,11 @@ def coverage(
     ```python
     from ripwrap import sync
 
-    print(sync.coverage(cwd="docs/demo", type="py"))
+    print(sync.coverage(cwd="demo/shop", glob="cart.*"))
     ```
 
     ```text
-    2 files searched; 1 not: 1 of other types.
+    1 file searched; 1 not: 1 left out by globs.
     ```
 
     Args:
@@ -66,8 +66,8 @@ def why(
     ```python
     from ripwrap import sync
 
-    print(sync.why("shop/till.py", cwd="docs/demo"))
-    print(sync.why("shop/till.py", cwd="docs/demo", type="md", max_depth=1))
+    print(sync.why("shop/till.py", cwd="demo"))
+    print(sync.why("shop/till.py", cwd="demo", type="md", max_depth=1))
     ```
 
     ```text

@@ -34,8 +34,8 @@ def expand(
     ```python
     from ripwrap import sync
 
-    for match in sync.search("TODO: taxes", cwd="docs/demo"):
-        print(sync.expand(match, cwd="docs/demo"))
+    for match in sync.search("TODO: taxes", cwd="demo"):
+        print(sync.expand(match, cwd="demo"))
     ```
 
     ```text

@@ -33,7 +33,7 @@ def files(
     ```python
     from ripwrap import sync
 
-    print([path for path in sync.files(cwd="docs/demo", glob="*.py", sort="path")])
+    print([path for path in sync.files(cwd="demo", glob="*.py", sort="path")])
     ```
 
     ```text

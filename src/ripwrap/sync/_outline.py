@@ -20,7 +20,7 @@ def outline(path: StrPath, *, cwd: StrPath = ".", timeout: float | None = None) 
     ```python
     from ripwrap import sync
 
-    for section in sync.outline("shop/cart.py", cwd="docs/demo"):
+    for section in sync.outline("shop/cart.py", cwd="demo"):
         print(section.line, section.end_line, section.name)
     ```
 

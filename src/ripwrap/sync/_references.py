@@ -37,7 +37,7 @@ def references(
     ```python
     from ripwrap import sync
 
-    found = sync.references("PRICES", cwd="docs/demo")
+    found = sync.references("PRICES", cwd="demo")
     for one in (*found.definitions, *found.uses):
         print(one.path, one.line, one.kind, one.confidence)
     ```

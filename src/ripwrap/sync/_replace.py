@@ -108,7 +108,7 @@ def replace(
     ```python
     from ripwrap import sync
 
-    plan = sync.replace(r"TODO: (\w+)", "DONE: $1", cwd="docs/demo", glob="*.py", context=0)
+    plan = sync.replace(r"TODO: (\w+)", "DONE: $1", cwd="demo", glob="*.py", context=0)
     print(plan)
     ```
 
@@ -169,6 +169,7 @@ def replace(
     return ReplacePlan(root=known.root, files=known.files, errors=known.errors, hidden_matches=known.hidden_matches)
 
 
+@named_paths
 def undo(
     journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None, timeout: float | None = None
 ) -> AppliedEdits:

@@ -46,7 +46,7 @@ def scan(
 
     RULES = {"def": r"def (?P<name>\w+)", "todo": r"(?P<mark>TODO|FIXME)(?:\((?P<who>\w+)\))?: (?P<what>\w+)"}
 
-    for hit in sync.scan(RULES, cwd="docs/demo", glob="*.py", sort="path"):
+    for hit in sync.scan(RULES, cwd="demo", glob="*.py", sort="path"):
         print(hit.path, hit.line_number, hit.rule, hit.named)
     ```
 

@@ -2,16 +2,46 @@
 """Blocking twins of the functions of `ripwrap._operations.search`, for `ripwrap.sync`."""
 
 from collections.abc import Generator, Iterable, Sequence
-from typing import Unpack
+from typing import Literal, Unpack, overload
 
 from ripwrap._operations.search import captures_request, messages_request, search_request
 from ripwrap._operations.streaming import metered, run_stream_blocking
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
-from ripwrap.models import Match, Message
+from ripwrap.models import CapturedMatch, Match, Message
 from ripwrap.options import StrPath
 from ripwrap.places.where import PlacedSearchOptions
+
+
+@overload
+def search(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    limit: int | None = None,
+    captures: Literal[True],
+    on_progress: OnProgress | None = None,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[PlacedSearchOptions],
+) -> Generator[CapturedMatch]: ...
+
+
+@overload
+def search(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    limit: int | None = None,
+    captures: bool = False,
+    on_progress: OnProgress | None = None,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[PlacedSearchOptions],
+) -> Generator[Match]: ...
 
 
 @named_paths
@@ -37,7 +67,7 @@ def search(
     ```python
     from ripwrap import sync
 
-    for match in sync.search(r"TODO: \w+", cwd="docs/demo", type="py", sort="path"):
+    for match in sync.search(r"TODO: \w+", cwd="demo", type="py", sort="path"):
         print(match.path, match.line_number, match.submatches[0].match)
     ```
 

@@ -7,15 +7,15 @@ from typing import Unpack
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, run_grep
 from ripwrap._operations.streams import grep_in_request, run_search_in_blocking, search_in_request
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
-from ripwrap._signature import lists_options
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import named_paths
 from ripwrap.models import Match
 from ripwrap.options import SearchOptions
 from ripwrap.results import GrepResult
 from ripwrap.sources.base import ItemIterable
 
 
-@lists_options()
+@named_paths
 def search_in(
     pattern: str | Sequence[str],
     items: ItemIterable,
@@ -78,7 +78,7 @@ def search_in(
     return run_search_in_blocking(search_in_request(pattern, items, limit, options), items, rg, timeout=timeout)
 
 
-@lists_options()
+@named_paths
 def grep_in(
     pattern: str | Sequence[str],
     items: ItemIterable,

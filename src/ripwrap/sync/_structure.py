@@ -42,7 +42,7 @@ def search_code(
     ```python
     from ripwrap import sync
 
-    for hit in sync.search_code("def $NAME($$$ARGS): $$$", lang="python", cwd="docs/demo"):
+    for hit in sync.search_code("def $NAME($$$ARGS): $$$", lang="python", cwd="demo"):
         if hit.type == "match":
             print(hit.path, hit.line_number, hit.metavariables)
     ```
@@ -112,7 +112,7 @@ def replace_code(
     ```python
     from ripwrap import sync
 
-    plan = sync.replace_code("$A[item]", "$A.get(item, 0)", lang="python", cwd="docs/demo")
+    plan = sync.replace_code("$A[item]", "$A.get(item, 0)", lang="python", cwd="demo")
     print([(file.path, edit.before, edit.after) for file in plan for edit in file.edits])
     ```
 

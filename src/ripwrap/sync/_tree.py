@@ -67,14 +67,13 @@ def tree_text(
     ```python
     from ripwrap import sync
 
-    print(sync.tree_text(cwd="docs/demo"))
+    print(sync.tree_text(cwd="demo", glob="*.py"))
     ```
 
     ```text
     shop/
         cart.py
         till.py
-    README.txt
     ```
 
     The arguments and errors are the same as in `tree()`.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import ripwrap
 from ripwrap import sync
-from ripwrap._signature import lists_options
+from ripwrap.errors import named_paths
 
 if TYPE_CHECKING:
     from ripwrap.binary.resolver import Rg
@@ -16,7 +16,7 @@ _MAX_SHOWN = 10
 """Maximum number of matches that a failure shows."""
 
 
-@lists_options()
+@named_paths
 def assert_absent(
     pattern: str | Sequence[str],
     *,
@@ -32,7 +32,7 @@ def assert_absent(
     ```python
     from ripwrap import testing
 
-    testing.assert_absent("print(", fixed_strings=True, cwd="docs/demo", glob="*.py")
+    testing.assert_absent("print(", fixed_strings=True, cwd="demo", glob="*.py")
     ```
 
     Args:

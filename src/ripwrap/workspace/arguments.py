@@ -242,7 +242,7 @@ def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
         ValueError: An argument is unknown, missing or invalid. The message is one line.
     """
     names = _names(model)
-    mapping = _mapping(arguments)
+    mapping = as_mapping(arguments)
     _check_length(sum(len(name) + _text_length(value) for name, value in mapping.items()))
     given = _known(mapping, names, model.foreign)
     try:
@@ -304,7 +304,8 @@ def comma_separated(text: str) -> list[str]:
     return [stripped for part in (*parts, text[start:]) if (stripped := part.strip())]
 
 
-def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
+def as_mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    """Return the arguments of a call, which are a mapping or the text of a JSON object."""
     if isinstance(arguments, str):
         _check_length(len(arguments) // _MAX_JSON_CHARS)
         try:

@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ripwrap._ripgrep.command import search_query
+from ripwrap._ripgrep.line_ends import across_line_ends
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Mode, Query
-from ripwrap._ripgrep.spans import spans_lines
 from ripwrap.options import SearchOptions
 from ripwrap.places.candidates import Candidates
 from ripwrap.workspace.collector import RoundRobinMatchCollector
@@ -88,9 +88,10 @@ class ContentCall:
             merged.pop("ignore_file", None)
         merged.update(options)
         location = self.scope.location
+        pattern, searched = across_line_ends(self.arguments.pattern, cast("SearchOptions", merged))
         if self.items is not None:
-            return self.items.query(cast("SearchOptions", merged), mode)
-        return search_query(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
+            return self.items.query(pattern, searched, mode)
+        return search_query(pattern, location.cwd, location.paths, searched, mode)
 
     def shown(self, path: str) -> str:
         """Return the path of a file, or the name of an item, as it appears in the answer."""
@@ -117,7 +118,8 @@ class ContentCall:
         """Return the step that searches for the matches, with the options of the call."""
         query = self.first_query(self.options)
         known = (page_request, self.allowed, self.progress)
-        return Step(query, partial(RoundRobinMatchCollector, *known, joined=spans_lines(query)), self.scope.timeout)
+        joined = self.arguments.multiline
+        return Step(query, partial(RoundRobinMatchCollector, *known, joined=joined), self.scope.timeout)
 
     def step(
         self, options: SearchOptions, page_request: PageRequest, timeout: float | None

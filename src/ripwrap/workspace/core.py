@@ -120,7 +120,7 @@ class Workspace(
             progress: Function that is called with the number of matches or files that were found so far; for
                 `index_codebase`, with one number: the files indexed so far plus the texts embedded so far.
         """
-        return await self._tools.run(self._tools.find(name), arguments, progress)
+        return await self._tools.run(*self._tools.find(name, arguments), progress)
 
     async def aclose(self) -> None:
         """Close the indexes, and stop watching the roots. A later call of a tool opens the indexes again.

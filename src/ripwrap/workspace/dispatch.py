@@ -19,7 +19,13 @@ from ripwrap._text import cut_text, shown
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, spell_error
 from ripwrap.options import ShowDenied, StrPath
-from ripwrap.workspace.arguments import ArgumentSchema, parameter_descriptions, parse_arguments, spell_as_argument
+from ripwrap.workspace.arguments import (
+    ArgumentSchema,
+    as_mapping,
+    parameter_descriptions,
+    parse_arguments,
+    spell_as_argument,
+)
 from ripwrap.workspace.memory import Memory
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress, Settings
@@ -231,16 +237,17 @@ class ToolDispatcher:
 
             self._embedder = check_index_options(index, embedder, hybrid_weight)
 
-    def find(self, name: str) -> AnyTool:
-        """Return a tool that the workspace offers, given its name or a name that other programs use for the tool.
+    def find(self, name: str, given: Mapping[str, Any] | str) -> tuple[AnyTool, Mapping[str, Any]]:
+        """Return a tool that the workspace offers, given its name or that of other programs, and the arguments.
 
         Raises:
-            ValueError: There is no such tool.
+            ValueError: There is no such tool, or the arguments are not a JSON object.
         """
         tool = self._tools.get(name)
         if tool is not None and tool.needs == "index":
             self.required_indexes(name)
-        return find_tool(name, [self._tools[one] for one in self.names])
+        given = as_mapping(given)
+        return find_tool(name, [self._tools[one] for one in self.names], given), given
 
     async def run(
         self, tool: ToolSpec[Any, R], given: Mapping[str, Any] | str, progress: ReportProgress | None = None

@@ -113,7 +113,7 @@ FIND_FILES = ToolSpec(
     FindFilesResult,
     "ripwrap.workspace.find_files:run_find_files",
     title="Find files by name",
-    aliases=("glob", "search_files", "file_search", "find_by_name"),
+    aliases=("glob", "search_files", "file_search", "find_by_name", "list_files(pattern)", "list_directory(pattern)"),
     rare=frozenset({"entry_type", "sort"}),
 )
 

@@ -18,10 +18,11 @@ from ripwrap._operations.grep import counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder, too_long_text
-from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.exit_status import UNCOUNTED, Exit
 from ripwrap._ripgrep.listing_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._ripgrep.query import Mode
 from ripwrap._text import as_utf8, nothing_found, plural
 from ripwrap.errors import CapabilityError, Hint, PatternError, RipwrapError, SearchError
 from ripwrap.models import FileCount
@@ -155,8 +156,9 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
     explained, notes = "", list(_omissions(call, found))
     if not found.matches:
         notes += escape_note(arguments.pattern, fixed_strings=arguments.fixed_strings)
-    if not found.matches and page.exact and call.items is None:
+    if not found.matches and page.exact:
         explained = await _explained(run, call)
+    if not found.matches and page.exact and call.items is None:
         notes.append(await other_spellings_note(run, call))
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
     if page.exact:
@@ -321,7 +323,8 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
     offset = arguments.offset
     most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, call.settings.max_chars // MIN_FILE_CHARS)
     options = {name: value for name, value in call.options.items() if not name.endswith("_context")}
-    query = call.first_query(cast("SearchOptions", options), "count" if counting else "files-with-matches")
+    numbers: Mode = "count-matches" if arguments.multiline else "count"  # as `RoundRobinMatchCollector.hits`
+    query = call.first_query(cast("SearchOptions", options), numbers if counting else "files-with-matches")
     decoder: Callable[[], Any] = CountDecoder if counting else partial(listing_decoder, counts=query.counts)
 
     def collector() -> ListingCollector[FileCount | str]:
@@ -337,10 +340,13 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
     ended_after = call.ended_after(timed_out=found.timed_out)
     exact = ended_after is None
     explained, notes = "", list[str]()
+    if found.end is not None and UNCOUNTED in found.end.also:
+        notes.append("A file with a NUL byte after a match has no count; output_mode=content shows its matches.")
     if not found.total:
         notes += escape_note(arguments.pattern, fixed_strings=arguments.fixed_strings)
-    if exact and not found.total and call.items is None:
+    if exact and not found.total:
         explained = await _explained(run, call)
+    if exact and not found.total and call.items is None:
         notes.append(await other_spellings_note(run, call))
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
     if exact:
@@ -373,6 +379,8 @@ async def _explained(run: Runner, call: ContentCall) -> str:
 
     def how(probe: Probe) -> str | None:
         options = {hint.option for hint in probe.hints}
+        if call.items is not None:
+            return "they have a NUL byte, and no argument includes them" if options == {"text"} else None
         if options == {"text"}:
             return None if location.is_file else "to search one, pass it as path"
         if call.files.overrides and "file_type" in call.files.names and "no_ignore" in options:
@@ -399,7 +407,7 @@ async def _explained(run: Runner, call: ContentCall) -> str:
         call.options,
         step,
         how,
-        lambda path: shown_start(location.shown(path)),
+        lambda path: shown_start(call.shown(path)),
     )
     return f" {said}" if said else ""
 
@@ -463,8 +471,6 @@ def _about(call: ContentCall, end: Exit | None, *, timed_out: bool, notes: Itera
     errors = end.path_errors() if end else ()
     if call.candidates is not None:
         errors = call.candidates.errors_with(errors)
-    if call.items is not None:
-        errors = tuple(filter(call.items.shows, errors))
     return {
         "root": as_utf8(location.cwd),
         "path": location.name,
@@ -473,7 +479,7 @@ def _about(call: ContentCall, end: Exit | None, *, timed_out: bool, notes: Itera
         "expand": call.arguments.expand,
         "notes": (
             *filter(None, notes),
-            *notes_of(errors, call.ended_after(timed_out=timed_out), call.scope),
+            *notes_of(errors, call.ended_after(timed_out=timed_out), call.scope, call.items),
             *call.scope.notes,
             *denied_glob_notes(call.scope, call.arguments.file_pattern),
             *call.notes,

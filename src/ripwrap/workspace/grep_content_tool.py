@@ -318,7 +318,13 @@ GREP_CONTENT = ToolSpec(
     GrepContentResult,
     "ripwrap.workspace.grep_content:run_grep_content",
     title="Search in files",
-    aliases=("grep", "ripgrep", "rg", "grep_search", "search_file_content", "search_content", "grep_files"),
+    aliases=(
+        *("grep", "ripgrep", "rg", "grep_search", "search_file_content", "search_content", "grep_files"),
+        # search_files of Cline, Roo and Kilo; that of the MCP server for file systems has a glob. search_code of
+        # Desktop Commander.
+        *("search_files(regex)", "search_files(file_pattern)", "search_code(pattern)", "search_code(regex)"),
+        *("search_codebase(pattern)", "search_codebase(regex)", "code_search(pattern)", "code_search(regex)"),
+    ),
     rare=frozenset({"before_context", "after_context", "max_files", "sections", "expand", "rev", "inside"}),
 )
 

@@ -16,7 +16,6 @@ from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.query import Mode, Query
 from ripwrap._text import as_utf8
 from ripwrap.errors import Hint, combination_error
-from ripwrap.models import PathError
 from ripwrap.options import SearchOptions
 from ripwrap.places.inside import ArchiveLimits, in_files
 from ripwrap.places.items import ItemPlace, in_items
@@ -98,13 +97,13 @@ class ItemSearch:
     scope: Scope
     keys: dict[str, KeyLines] = field(default_factory=dict[str, KeyLines])
 
-    def query(self, options: SearchOptions, mode: Mode) -> Query:
+    def query(self, pattern: str, options: SearchOptions, mode: Mode) -> Query:
         """Return the query that searches the items, and with `inside` also the files, with these options of rg.
 
         Raises:
             ValueError: With `rev`, the call is for several roots, or the revision is invalid.
         """
-        location, pattern = self.scope.location, self.arguments.pattern
+        location = self.scope.location
         if self.arguments.rev:
             plain = cast("SearchOptions", {name: one for name, one in options.items() if name != "ignore_file"})
             call = search_query(pattern, location.cwd, (), plain, mode)
@@ -136,9 +135,9 @@ class ItemSearch:
         """Return True for the name of an item, and False for the path of a file on the disk."""
         return bool(self.arguments.rev) or SEPARATOR in path
 
-    def shows(self, error: PathError) -> bool:
-        """Return True if an answer may name the path of an error."""
-        return error.path is None or self.allows(error.path)
+    def has(self, path: str | None) -> bool:
+        """Return True if an answer may name an item, or a file that rg prints; False for `None`."""
+        return self.allows(path) if path and self.is_item(path) else self.scope.location.has(path)
 
     def redactor(self, path: str, check: Callable[[], object]) -> Redactor | None:
         """Return the function that masks secrets in the lines of a file or item; `None` if secrets are shown.

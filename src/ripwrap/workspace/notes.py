@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._text import in_seconds, plural, shown, shown_path
@@ -11,6 +12,9 @@ from ripwrap.models import PathError
 from ripwrap.workspace.arguments import spell_as_argument
 from ripwrap.workspace.results import ListingEngine, shown_start
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
+
+if TYPE_CHECKING:
+    from ripwrap.workspace.grep_items import ItemSearch
 
 GREP_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\([|(){}+?])")
 """Pattern of an escape that means an operator in grep, and a character in rg; group 1 has the backslashes before it."""
@@ -44,7 +48,9 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, match
     return said if end >= total else f"{said} offset={end} gives the next page; a narrower pattern or path finds less."
 
 
-def notes_of(errors: Iterable[PathError], ended_after: float | None, scope: Scope) -> Iterator[str]:
+def notes_of(
+    errors: Iterable[PathError], ended_after: float | None, scope: Scope, items: "ItemSearch | None" = None
+) -> Iterator[str]:
     """Yield a note if the search was stopped at its time limit, and a note if paths could not be read.
 
     Args:
@@ -54,8 +60,9 @@ def notes_of(errors: Iterable[PathError], ended_after: float | None, scope: Scop
         scope: Location of the search. Errors about paths outside of it are neither shown nor counted: rg reads ignore
             files above a root, and its errors may quote lines of these files. If links are followed, a path below the
             location may lead out of it.
+        items: Search in a revision, or inside of files, whose paths may be names of items.
     """
-    location, allowed = scope.location, scope.allowed
+    location, allowed = items or scope.location, scope.allowed
     if ended_after is not None:
         seconds = in_seconds(ended_after)
         yield f"The search was stopped after {seconds}, so results may be missing; narrow the search, e.g. with path."

@@ -48,7 +48,8 @@ _MARKER = r"-{{4,5}} ?{} (?:[A-Z0-9]{{1,20}} ){{0,4}}PRIVATE KEY(?: BLOCK)? ?-{{
 _BEGIN = re.compile(_MARKER.format("BEGIN"))
 _END = re.compile(_MARKER.format("END"))
 _INSIDE = re.compile(
-    r"""[\s"'`+#/*>|-]*+(?:[A-Z][A-Za-z-]{1,30}: .{0,200}|[A-Za-z0-9+/]*+={0,2}(?:\\[nr]|[\s"'`,;+)\\])*+)"""
+    r"""[\s"'`+#/*>|-]*+(?:[A-Z][A-Za-z-]{1,30}: .{0,200}|"""
+    r"""[A-Za-z0-9+/]*+={0,2}[\s"'`,;+)\\]*+(?:(?<=\\)[nr][\s"'`,;+)\\]*+)*)"""
 )
 """Pattern of a line inside a key: base64 or a header of RFC 1421 or RFC 4880, also in quotes, in a comment or in a
 diff.

@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import cast
 
 from ripwrap._edits.journal import apply_edits
-from ripwrap._edits.replace import replace_request, run_replace
+from ripwrap._edits.replace import across_line_ends_of_files, replace_request, run_replace
 from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import as_utf8, plural, shown
 from ripwrap.edits import EditPlan, FileEdits
@@ -61,15 +61,10 @@ async def run_replace_content(call: ToolCall, arguments: ReplaceContentArguments
         if incomplete:
             raise TimeoutError("there was not enough time to list the files; pass a directory with fewer files as path")
         options = cast("SearchOptions", {**scope.options, **files.options, **pattern_options(arguments)})
+        places = location.cwd, location.paths
         request = await limited.call(
-            partial(
-                replace_request,
-                arguments.pattern,
-                arguments.replacement,
-                location.cwd,
-                location.paths,
-                options,
-                escapes=False,
+            lambda: across_line_ends_of_files(
+                replace_request(arguments.pattern, arguments.replacement, *places, options, escapes=False)
             )
         )
 

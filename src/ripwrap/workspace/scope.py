@@ -133,8 +133,10 @@ def pattern_options(arguments: PatternArguments) -> dict[str, object]:
         "fixed_strings": arguments.fixed_strings,
         "multiline": arguments.multiline,
         "multiline_dotall": arguments.multiline,  # as in the tools that models are trained on
-        # In files with CRLF, `$` matches only with --crlf. But with --crlf, rg refuses a pattern with `\r`.
-        "crlf": "$" in pattern and "\r" not in pattern and "\\r" not in pattern and not arguments.fixed_strings,
+        # In files with CRLF, `$` matches only with --crlf. But with --crlf alone, rg refuses a pattern with `\r`.
+        "crlf": "$" in pattern
+        and not arguments.fixed_strings
+        and (arguments.multiline or ("\r" not in pattern and "\\r" not in pattern)),
     }
     return {name: value for name, value in options.items() if value}
 
@@ -342,7 +344,9 @@ def _excluding(options: FileOptions, location: RootLocation, without: list[str])
 def anchored(glob: str, location: RootLocation) -> list[str]:
     """Convert a glob that starts from the location to globs that start from the directory that rg runs in.
 
-    A glob with brackets or braces also matches as a name (`[slug]` is a common name of a directory).
+    A glob with brackets or braces also matches as a name (`[slug]` is a common name of a directory). A glob that begins
+    with the location itself, such as `src/*.py` in `src`, is also read from the root, because answers have such paths,
+    unless the location has such a directory, as in `site/site/*.py`.
     """
     cwd = location.cwd.replace(location.sep, "/").rstrip("/") + "/"
     same = str if location.sep == "/" else str.lower
@@ -353,8 +357,14 @@ def anchored(glob: str, location: RootLocation) -> list[str]:
         raise ValueError(f"{shown(glob)} leads out of the searched directory; pass a directory as path instead")
     if "/" not in glob.rstrip("/"):
         return _readings(glob)
-    starts = ("" if path in ("", os.curdir) else f"{escaped(path, location.sep)}/" for path in location.paths)
-    return [f"/{start}{one}" for start in starts for one in _readings(glob.lstrip("/"))]
+    starts = ["" if path in ("", os.curdir) else f"{escaped(path, location.sep)}/" for path in location.paths]
+    globs = [f"/{start}{one}" for start in starts for one in _readings(glob.lstrip("/"))]
+    own, rest = location.paths[0], glob.lstrip("/").removeprefix("**/")
+    named = f"{own.replace(location.sep, '/')}/"
+    literal = re.split(r"(?:\A|/)[^/]*[*?\[{\\]", rest)[0]
+    if starts[1:] or not rest.startswith(named) or os.path.lexists(os.path.join(location.cwd, own, literal)):
+        return globs
+    return globs + [f"/{starts[0]}{one}" for one in _readings(rest[len(named) :])]
 
 
 def _collapsed(glob: str) -> str:

@@ -77,7 +77,7 @@ class ToolSpec(Generic[ArgumentsT, ResultT_co]):
             and MCP servers start faster.
         title: Name of the tool for people, in MCP clients.
         needs: Argument of `Workspace` without which the tool is not offered; `None` if it is always offered.
-        aliases: Names of the tool in other programs, in lower case.
+        aliases: Names of the tool in other programs, in lower case; `name(argument)` for calls with this argument.
         writes: Files that the tool writes: none, the index (if the workspace has one), or files of the roots.
         counts: Words after the number in notifications of progress.
         rare: Arguments that a short definition of the tool leaves out.

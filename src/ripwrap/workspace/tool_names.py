@@ -22,7 +22,7 @@ class Named(Protocol):
 
     @property
     def aliases(self) -> Sequence[str]:
-        """Names of the tool in other programs, in lower case."""
+        """Names of the tool in other programs, in lower case; `name(argument)` for calls with this argument."""
         ...
 
     @property
@@ -42,10 +42,11 @@ def tool_names(
     return tuple(name for name, tool in tools.items() if given[tool.needs])
 
 
-def find_tool(name: str, tools: Iterable[N]) -> N:
+def find_tool(name: str, tools: Iterable[N], arguments: Mapping[str, object] | None = None) -> N:
     """Return a tool, given its name or a name that other programs use for the tool.
 
-    Upper case and prefixes such as `functions.` and `mcp__server__` are accepted.
+    Upper case and prefixes such as `functions.` and `mcp__server__` are accepted. Some programs use one name for
+    different tools, which differ in an argument: the alias `search_files(regex)` is for calls with this argument.
 
     Raises:
         ValueError: No tool has that name.
@@ -53,7 +54,9 @@ def find_tool(name: str, tools: Iterable[N]) -> N:
     plain = snake_case(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
     known = {tool.name: tool for tool in tools}
     aliases = {alias: tool for tool in known.values() for alias in tool.aliases}
-    found = known.get(plain) or aliases.get(plain.replace("_", "")) or aliases.get(plain)
+    given = [f"({snake_case(one)})" for one, value in (arguments or {}).items() if value not in (None, "")]
+    keys = (f"{one}{argument}" for argument in (*given, "") for one in (plain.replace("_", ""), plain))
+    found = known.get(plain) or next((aliases[key] for key in keys if key in aliases), None)
     if found is None:
         raise ValueError(f"there is no tool {name!r}; the tools are {', '.join(known)}")
     return found

@@ -378,7 +378,7 @@ class Store:
         with write_transaction(self._database):
             if self.postings.is_replaced(self._database, damaged):
                 return
-            _LOGGER.warning("the index in %s is rebuilt: %s", shown(str(self.folder)), why, extra={"rebuilt": True})
+            _LOGGER.warning("the index in %s is rebuilt: %s", shown(str(self.folder)), why, extra={"note": True})
             clear_content(self._database)
             self.postings.reset(self._database)
         self.postings.remove_others(self._database)
@@ -390,7 +390,7 @@ class Store:
         with self._hold_file():
             if seen is not None and seen != self._identify():
                 return
-            _LOGGER.warning("the index in %s is rebuilt: %s", shown(str(self.folder)), why, extra={"rebuilt": True})
+            _LOGGER.warning("the index in %s is rebuilt: %s", shown(str(self.folder)), why, extra={"note": True})
             self.files.remove(why)
 
     def _close(self) -> None:

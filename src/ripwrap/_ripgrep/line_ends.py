@@ -1,0 +1,104 @@
+r"""Let the line ends of a pattern match those of a file, which may be CRLF; no I/O.
+
+Texts of several lines come from answers, in which each line end is `\n`. With `--multiline`, rg compares them with the
+bytes of the file, in which `\r` may stand before `\n`.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from ripwrap.options import SearchOptions
+
+_TOKEN = re.compile(
+    r"\\Q.*?(?:\\E|\Z)|\\[xuUpP]\{[^}]*\}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\.|"
+    r"\(\?<[=!]|\(\?[a-zA-Z-]*|.",
+    re.DOTALL,
+)
+_NEWLINE = re.compile(r"\n|\\n|\\[xuU]\{?0*[aA]\}?")
+_RETURN = re.compile(r"\r|\\[rR]|\\[xuU]\{?0*[dD]\}?")
+_OTHER_CLASS = re.compile(r"[^\\]\[|&&|--|~~|\\[pPxuUbB]")
+"""Syntax in a class that Python's `re` does not have, or understands in another way."""
+
+
+def across_line_ends(pattern: str, options: SearchOptions) -> tuple[str, SearchOptions]:
+    r"""Return a pattern and options with which a line end matches `\n` and `\r\n` alike.
+
+    Without `multiline`, no pattern matches a line end. A pattern that names `\r` stays as it is.
+    """
+    if not options.get("multiline") or names_return(pattern, options):
+        return pattern, options
+    if options.get("fixed_strings"):
+        if "\n" not in pattern:
+            return pattern, options
+        lines = (re.sub(r"[\\.+*?()|\[\]{}^$#&~-]", r"\\\g<0>", line) for line in pattern.split("\n"))
+        plain = {name: value for name, value in options.items() if name != "fixed_strings"}
+        return r"\r?\n".join(lines), cast("SearchOptions", plain)
+    found = "".join(_parts([*_tokens(pattern)], dot=bool(options.get("multiline_dotall"))))
+    return found, cast("SearchOptions", {**options, "crlf": True} if "$" in pattern else options)
+
+
+def names_return(pattern: str, options: SearchOptions) -> bool:
+    r"""Return True if a pattern names `\r` outside of a class, so that its author knows the line ends of the files."""
+    return "\r" in pattern if options.get("fixed_strings") else any(map(_RETURN.fullmatch, _tokens(pattern)))
+
+
+def _parts(tokens: Sequence[str], *, dot: bool) -> Iterator[str]:
+    verbose = any(one.startswith("(?") and "x" in one for one in tokens)
+    depth = behind = 0  # PCRE2 wants a fixed length in a lookbehind
+    for one, after in zip(tokens, (*tokens[1:], ""), strict=True):
+        depth += one.startswith("(") - (one == ")")
+        behind = depth if one.startswith("(?<") and not behind else behind if depth >= behind else 0
+        if behind or (verbose and one == "\n"):
+            yield one
+        elif _NEWLINE.fullmatch(one):
+            yield r"(?:\r?\n)" if after in tuple("*+?{") else r"\r?\n"
+        elif _matches(one, "\n", dot=dot) and not (after in ("*", "+") and _matches(one, "\r", dot=dot)):
+            yield rf"(?:\r\n|{one})"
+        else:
+            yield one
+
+
+def _matches(part: str, end: str, *, dot: bool) -> bool:
+    """Return True if a part of a pattern is sure to match a character; an anchor matches none."""
+    if part == ".":
+        return dot
+    if part not in (r"\s", r"\W", r"\D") and (part[0] != "[" or _OTHER_CLASS.search(part)):
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return re.fullmatch(part, end) is not None
+        except re.error:
+            return False
+
+
+def _tokens(pattern: str) -> Iterator[str]:
+    """Yield the parts of a pattern: escapes, whole classes, beginnings of groups, and characters."""
+    at = 0
+    while at < len(pattern):
+        end = _end_of_class(pattern, at) if pattern[at] == "[" else 0
+        if not end:
+            found = _TOKEN.match(pattern, at)
+            end = at + 1 if found is None else found.end()
+        yield pattern[at:end]
+        at = end
+
+
+def _end_of_class(pattern: str, start: int) -> int:
+    at, depth = start, 0
+    while at < len(pattern):
+        if pattern[at] == "\\":
+            at += 2
+            continue
+        if pattern[at] == "[":
+            depth += 1
+            at += pattern.startswith("[^", at)
+            at += pattern.startswith("]", at + 1)  # a literal bracket
+        elif pattern[at] == "]":
+            depth -= 1
+            if not depth:
+                return at + 1
+        at += 1
+    return len(pattern)

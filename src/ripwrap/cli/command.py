@@ -1,0 +1,420 @@
+"""A command: its function, whose signature declares the flags, and the texts of its help.
+
+argparse sets the values of flags, from words that `Command.split()` has brought into one form: argparse alone refuses
+a value that begins with a dash (`-e -x`), takes `-5` for a number, and leaves paths after flags over.
+"""
+
+import argparse
+import inspect
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from ripwrap._words import suggest
+from ripwrap.options import FileOptions, Flag, OptionGroup, Paths, Size, Strings, flag_of
+
+Word: TypeAlias = tuple[str, str | None]
+"""Flag and its value, or an empty flag and another word."""
+
+END, STDIN = "--", "-"
+"""Word after which no word is a flag; path, or value of `-f`, that stands for standard input."""
+
+EXIT_CODES = """\
+Exit codes:
+  0  something was found
+  1  nothing was found
+  2  an error, or an unreadable file or directory; stderr says which"""
+
+SETUP_EXIT_CODES = """\
+Exit codes:
+  0  success
+  2  an error; stderr says which"""
+
+OTHER, RIPWRAP = "Options", "ripwrap options"
+GROUPS: Mapping[OptionGroup, str] = {
+    "pattern": "Pattern options",
+    "files": "File options",
+    "output": "Output options",
+    "engine": "Engine options",
+}
+"""Titles of the groups of the library's options in help texts."""
+
+_OVERRIDES = (
+    {"ignore_case", "smart_case", "case_sensitive"},
+    {"word_regexp", "line_regexp"},
+    {"multiline", "stop_on_nonmatch"},
+    {"crlf", "null_data"},
+    {"text", "binary"},
+    {"pcre2", "engine"},
+    {"sort", "sortr"},
+    {"passthru", "context"},
+    {"passthru", "before_context"},
+    {"passthru", "after_context"},
+    {"line_number", "no_line_number"},
+    {"heading", "no_heading"},
+    {"files_with_matches", "files_without_match", "count", "count_matches"},
+)
+"""Groups of options that override each other: the last one on the command line is used (`rg --help` of rg 15)."""
+
+_UNRESTRICTED = (("no_ignore",), ("hidden", "include_git"), ("binary",))
+"""Options that the first, the second and the third `-u` switch on; rg reads `.git` with `--hidden`."""
+
+_NOT_NEGATED = ("no_line_number",)
+"""Options without a negated flag. The negation of `--no-line-number` is the separate option `--line-number` (`-n`)."""
+
+LIKE_RG: FileOptions = {"follow": False}
+"""Options whose default in the command line is that of rg, and not that of the library."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Flag or argument of a command, as a part of the annotation of a parameter or field.
+
+    Attributes:
+        help: Noun phrase or imperative, without a full stop.
+        group: Title of the group in help texts.
+        value: Placeholder of the value in help texts.
+        names: Names; without them, the long flag of the parameter, such as `--max-lines`.
+        short: Another name, of one letter.
+        off: Names that set False.
+        default: Default in help texts; without it, the default of the parameter.
+        hidden: True to leave the flag out of help texts.
+    """
+
+    help: str
+    group: str = OTHER
+    value: str = ""
+    names: tuple[str, ...] = ()
+    short: str = ""
+    off: tuple[str, ...] = ()
+    default: str | None = None
+    hidden: bool = False
+
+
+class Parameter(NamedTuple):
+    """Flag or argument of a command.
+
+    Attributes:
+        argument: Parameter of the function.
+        key: Field of a dataclass or of a TypedDict, or the parameter.
+        kind: Type of the value.
+        names: Flags, the letter first, or the name of an argument.
+        option: Declaration.
+        default: Value without the flag; `inspect.Parameter.empty` if there is none.
+        checked: True if the library checks the value.
+    """
+
+    argument: str
+    key: str
+    kind: Any
+    names: tuple[str, ...]
+    option: Option
+    default: Any
+    checked: bool = False
+
+    @property
+    def takes_value(self) -> bool:
+        """Return True if the flag has a value."""
+        return self.kind is not bool and self.key != "unrestricted"
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Values that the flag takes; empty if it takes others."""
+        return get_args(self.kind) if get_origin(self.kind) is Literal else ()
+
+    def converted(self, text: str, name: str, before: Any) -> Any:
+        """Return the value for a text; `name` is the typed flag, and `before` its value so far.
+
+        Raises:
+            ValueError: The text is no such value.
+        """
+        if self.kind == list[str]:
+            return [*(before or ()), text]
+        if self.kind == tuple[str, ...]:
+            return (*(before or ()), text)
+        try:
+            value: Any = self.kind(text) if self.kind in (int, float) else text
+        except ValueError:
+            value = None
+        if value is None or (self.choices and text not in self.choices):
+            raise ValueError(f"{name} must be {allowed_values(self.kind)}, got {text}")
+        if self.kind is int and not self.checked and value < 0:
+            raise ValueError(f"{self.names[-1]} must be {allowed_values(int)}, got {text}")
+        return value
+
+
+class _Set(argparse.Action):
+    """Action that sets the value of a flag, and removes the options that it overrides."""
+
+    def __init__(self, *, parameter: Parameter, **settings: Any) -> None:
+        super().__init__(default=argparse.SUPPRESS, nargs=None if parameter.takes_value else 0, **settings)
+        self._parameter = parameter
+
+    def __call__(
+        self, _parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        given, name, parameter = vars(namespace), option_string or "", self._parameter
+        for group in _OVERRIDES:
+            for other in group - {self.dest} if self.dest in group else ():
+                given.pop(other, None)
+        before = given.get(self.dest)
+        if parameter.takes_value:
+            text = values if isinstance(values, str) else END  # Python 3.11 and 3.12 leave out a value `--`
+            given[self.dest] = parameter.converted(text, name, before)
+        elif parameter.kind is bool:
+            given[self.dest] = name not in parameter.option.off
+        else:
+            given[self.dest] = (before or 0) + 1
+
+
+class Command:
+    """Command of the command line.
+
+    Attributes:
+        run: Function that does it, and returns the exit code. Its docstring is the description.
+        arguments: Positional arguments in the usage.
+        examples: Command lines.
+        exit_codes: Text about them.
+    """
+
+    def __init__(
+        self,
+        run: Callable[..., int],
+        arguments: str = "",
+        *,
+        examples: Sequence[str] = (),
+        exit_codes: str = EXIT_CODES,
+        defaults: FileOptions | None = None,
+        without: Collection[str] = (),
+        hidden: bool = False,
+    ) -> None:
+        """Describe a command.
+
+        Args:
+            run: As above.
+            arguments: As above.
+            examples: As above.
+            exit_codes: As above.
+            defaults: Options of the library whose default is different from that of a search in the library.
+            without: Options of the library that the command does not have.
+            hidden: True to leave the command out of help texts.
+        """
+        self.run = run
+        self.arguments = arguments
+        self.examples = examples
+        self.exit_codes = exit_codes
+        self.hidden = hidden
+        self._defaults: FileOptions = LIKE_RG if defaults is None else defaults
+        self._without = without
+
+    @cached_property
+    def parameters(self) -> tuple[list[Parameter], list[Parameter]]:
+        """Arguments and flags, in the order of the signature."""
+        arguments, flags = list[Parameter](), list[Parameter]()
+        hints = get_type_hints(self.run, include_extras=True)
+        for name, parameter in inspect.signature(self.run).parameters.items():
+            hint = hints[name]
+            if parameter.kind is parameter.VAR_KEYWORD:
+                flags += self._of_library(name, get_args(hint)[0])
+            elif is_dataclass(hint):
+                inner = get_type_hints(hint, include_extras=True)
+                flags += (_parameter(name, one.name, inner[one.name], one.default) for one in fields(hint))
+            elif parameter.kind is parameter.KEYWORD_ONLY:
+                flags.append(_parameter(name, name, hint, parameter.default))
+            else:
+                found = _parameter(name, name, hint, parameter.default)
+                arguments.append(found._replace(names=found.option.names or (name.upper(),)))
+        return arguments, flags
+
+    @cached_property
+    def flags(self) -> Mapping[str, Parameter]:
+        """Flag of each name."""
+        return {name: one for one in self.parameters[1] for name in (*one.names, *one.option.off)}
+
+    def _of_library(self, argument: str, options: type[FileOptions]) -> Iterator[Parameter]:
+        """Yield the flags of the options in a TypedDict, with rg's names and letters."""
+        for key, hint in get_type_hints(options, include_extras=True).items():
+            if key in self._without:
+                continue
+            flag, name, kind = flag_of(hint), flag_name(key), _kind(hint.__origin__)
+            off = (negated(name),) if kind is bool and key not in _NOT_NEGATED else ()
+            default = "on" if self._defaults.get(key, flag.default) else "rg decides" if flag.negated else ""
+            option = Option(flag.help, GROUPS[flag.group], flag.value, off=off, default=default)
+            names = (f"-{flag.short}", name) if flag.short else (name,)
+            yield Parameter(argument, key, kind, names, option, None, checked=True)
+        option = Option("No ignore files; -uu: hidden files, too; -uuu: binary, too", GROUPS["files"], default="")
+        yield Parameter(argument, "unrestricted", int, ("-u", "--unrestricted"), option, 0)
+
+    def split(self, words: Iterable[str]) -> Iterator[Word]:
+        """Yield each flag with its value, which may begin with a dash, and other words with an empty flag.
+
+        Combined letters such as `-in` are split, and flags that the command does not have are yielded without a value.
+        """
+        rest = iter(words)
+        for word in rest:
+            if word == END:
+                yield from (("", one) for one in rest)
+            elif word == STDIN or not word.startswith("-"):
+                yield "", word
+            elif word.startswith(END):
+                name, joined, value = word.partition("=")
+                yield name, value if joined else next(rest, None) if self._takes_value(name) else None
+            else:
+                yield from self._letters(word, rest)
+
+    def _letters(self, word: str, rest: Iterator[str]) -> Iterator[Word]:
+        for number, letter in enumerate(word[1:], 2):
+            name = f"-{letter}"
+            if self._takes_value(name):
+                joined = word[number:]
+                yield name, joined.removeprefix("=") if joined else next(rest, None)
+                return
+            if not letter.isalpha() and name not in self.flags:  # -5
+                yield word, None
+                return
+            yield name, None
+
+    def _takes_value(self, name: str) -> bool:
+        return name in self.flags and self.flags[name].takes_value
+
+    def parse(self, words: Iterable[Word], title: str) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments of `run` for the words of a command line.
+
+        Args:
+            words: What `split()` has yielded.
+            title: Program and command, for errors.
+
+        Raises:
+            ValueError: A flag is unknown, has no value or a wrong one, or there are too many or too few words.
+        """
+        advice = f"; see `{title} --help`"
+        others, tokens = list[str](), list[str]()
+        for name, value in words:
+            if not name:
+                others.append(value or "")
+                continue
+            if name not in self.flags:
+                raise ValueError(self._unknown(name, advice))
+            if self._takes_value(name) and value is None:
+                raise ValueError(f"{name} needs a value{advice}")
+            if value is not None and not self._takes_value(name):
+                raise ValueError(f"{name} must be {allowed_values(bool)}, got {value}")
+            tokens.append(name if value is None else f"{name}={value}")
+        given = vars(self._parser().parse_args(tokens))
+        positional = self._positional(others, advice)
+        for one in self.parameters[1]:
+            if one.default is inspect.Parameter.empty and one.key not in given:
+                raise ValueError(f"{one.names[-1]} is missing{advice}")
+        return positional, self._named(given)
+
+    def _parser(self) -> argparse.ArgumentParser:
+        parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+        for one in self.parameters[1]:
+            parser.add_argument(*one.names, *one.option.off, dest=one.key, action=_Set, parameter=one)
+        return parser
+
+    def _positional(self, words: Sequence[str], advice: str) -> list[Any]:
+        values, rest = list[Any](), list(words)
+        hints = inspect.signature(self.run).parameters
+        for one in self.parameters[0]:
+            if hints[one.argument].kind is inspect.Parameter.VAR_POSITIONAL:
+                values += (one.converted(word, one.names[0], None) for word in rest)
+                rest = []
+            elif rest:
+                values.append(one.converted(rest.pop(0), one.names[0], None))
+            elif one.default is inspect.Parameter.empty:
+                raise ValueError(f"{one.names[0]} is missing{advice}")
+        if rest:
+            raise ValueError(f"unexpected argument {rest[0]}{advice}")
+        return values
+
+    def _named(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the keyword arguments of `run` for the values of flags."""
+        named, groups = dict[str, Any](), dict[str, dict[str, Any]]()
+        hints = get_type_hints(self.run)
+        if any(one.checked for one in self.parameters[1]):
+            level = given.pop("unrestricted", 0)
+            keys = {one.key for one in self.parameters[1]}
+            named |= self._defaults
+            named |= {key: True for opened in _UNRESTRICTED[:level] for key in opened if key in keys}
+        for one in self.parameters[1]:
+            if one.key not in given:
+                continue
+            if is_dataclass(hints[one.argument]):
+                groups.setdefault(one.argument, {})[one.key] = given[one.key]
+            else:
+                named[one.key] = given[one.key]
+        return named | {name: hints[name](**values) for name, values in groups.items()}
+
+    def _unknown(self, name: str, advice: str) -> str:
+        """Return an error message about an unknown flag, with a flag of the same meaning or of a similar name."""
+        from ripwrap.cli.rg_flags import explain_missing  # late: only this error needs the table
+
+        if said := explain_missing(name):
+            return said
+        names = (one for each in self.parameters[1] for one in each.names if one.startswith(END))
+        plain = {one.removeprefix(END).replace("-", "_"): one for one in names}
+        meant = suggest(name.removeprefix(END).replace("-", "_"), plain)
+        found = plain.get(meant, "--glob='!…'" if meant else "")
+        return f"unknown option {name}" + (f"; did you mean {found}?" if found else advice)
+
+
+@dataclass(frozen=True)
+class CommandGroup:
+    """Command that has commands, such as `ripwrap index`.
+
+    Attributes:
+        help: What the commands are for.
+        commands: Commands by name.
+        examples: Command lines.
+        exit_codes: Text about them.
+    """
+
+    help: str
+    commands: Mapping[str, Command]
+    examples: Sequence[str]
+    exit_codes: str = EXIT_CODES
+
+
+def _parameter(argument: str, key: str, hint: Any, default: Any) -> Parameter:
+    """Return the flag of a parameter or field, whose annotation has an `Option`, or a `Flag` of the library."""
+    option = next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, (Option, Flag))), None)
+    if isinstance(option, Flag):
+        option = Option(option.help, GROUPS[option.group], option.value, short=option.short)
+    option = option or Option("")
+    names = option.names or (flag_name(key),)
+    kind = _kind(hint.__origin__ if hasattr(hint, "__metadata__") else hint)
+    return Parameter(argument, key, kind, (f"-{option.short}", *names) if option.short else names, option, default)
+
+
+def _kind(hint: Any) -> Any:
+    """Return the type to which a text is converted; the library checks its options afterwards."""
+    if hint in (Strings, Paths):
+        return list[str]
+    if hint == Size:
+        return str
+    if get_origin(hint) in (Union, UnionType):
+        (hint,) = (one for one in get_args(hint) if one is not NoneType)
+    return hint
+
+
+def allowed_values(kind: Any) -> str:
+    """Return a phrase for the values that an option of the type `kind` takes; empty if the option takes any text."""
+    if get_origin(kind) is Literal:
+        *others, last = map(str, get_args(kind))
+        return f"{', '.join(others)} or {last}"
+    if kind == Size:
+        return "in bytes, or with K, M or G as in 50K"
+    return {int: "a whole number, 0 or more", float: "a number", bool: "given without a value"}.get(kind, "")
+
+
+def flag_name(option: str) -> str:
+    """Return the long flag of an option, such as `--ignore-case` for `ignore_case`."""
+    return f"--{option.replace('_', '-')}"
+
+
+def negated(name: str) -> str:
+    """Return the flag that negates a flag, such as `--no-hidden` for `--hidden`."""
+    return name.replace("--no-", "--", 1) if name.startswith("--no-") else name.replace("--", "--no-", 1)
