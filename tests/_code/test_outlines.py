@@ -445,6 +445,7 @@ PIECES = st.sampled_from([*"(){}[];:,=<>'\"`/*#@$\\-\t|\n", *"\n" * 9, *WORDS.sp
 NAMES = st.sampled_from([*EXPECTED, "a.json", "a.zzz", "noname"])
 
 
+@pytest.mark.slow
 @given(NAMES, st.lists(PIECES, max_size=60).map("".join) | st.text())
 def test_sections_of_any_text_enclose_their_lines(name: str, text: str) -> None:
     lines = text.split("\n")

@@ -118,6 +118,7 @@ def test_pipe_does_not_stall(tmp_path: Path) -> None:
         sync.outline("a.py", cwd=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["{", '"'])
 def test_lines_take_bounded_memory(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.js").write_text(f"{line}\n" * 20_000)

@@ -92,13 +92,7 @@ class Git:
     """
 
     def __init__(self, cwd: str, allowed: tuple[str, ...] | None, max_bytes: int) -> None:
-        """Set the directory and the limits.
-
-        Args:
-            cwd: Directory in a repository.
-            allowed: Real paths of the directories that the repository may use; `None` allows all.
-            max_bytes: Maximum size of a blob.
-        """
+        """Set the directory and the limits."""
         self.deadline: float | None = None
         self.max_bytes = max_bytes
         self._cwd = cwd
@@ -110,14 +104,7 @@ class Git:
         self._variables: Mapping[str, str] = {}
 
     def open(self) -> None:
-        """Find and check the repository, and prepare a directory from which git reads it.
-
-        Raises:
-            ValueError: The directory is in no repository.
-            FileNotFoundError: The directory does not exist.
-            AccessDeniedError: The repository leads out of the allowed directories.
-            SearchError: git cannot be started, or is too old, or a file of the repository is broken.
-        """
+        """Find and check the repository, and prepare a directory from which git reads it."""
         if self._variables:
             return
         self._check_version()
@@ -146,20 +133,11 @@ class Git:
         self.check()
 
     def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "GitOutput":
-        """Start a command of git in the repository, and return an `GitOutput`, from which its output can be read.
-
-        Raises:
-            SearchError: git cannot be started.
-            InterruptedError: The search has ended.
-        """
+        """Start a command of git in the repository, and return an `GitOutput`, from which its output can be read."""
         return self._start(self._cwd, self._variables, arguments, stdin)
 
     def read(self, *arguments: str) -> bytes:
-        """Return the whole output of a command of git, which is short.
-
-        Raises:
-            SearchError: The command fails. This method also raises the errors of `lines()`.
-        """
+        """Return the whole output of a command of git, which is short."""
         with self.lines(*arguments) as output:
             return output.stdout.read(MAX_RECORD_BYTES)
 
@@ -317,11 +295,7 @@ class _Pipe(io.RawIOBase):
 
 
 def read_object(output: GitOutput, size: int) -> bytes | IO[bytes]:
-    """Read the content of an object from git's output; return a large content as an open file.
-
-    Raises:
-        SearchError: git ended early, or the temporary file cannot be written.
-    """
+    """Read the content of an object from git's output; return a large content as an open file."""
     if size <= HELD_BYTES:
         content = output.stdout.read(size + 1)
         if len(content) <= size:

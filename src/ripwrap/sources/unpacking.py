@@ -102,11 +102,7 @@ class Input(io.BufferedReader):
         self.max_entries: int | None = None
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            LimitError: Too many bytes are asked for, or they have too many entries of a directory.
-        """
+        """Return the next bytes."""
         if size is not None and size > _DIRECTORY_BYTES:
             raise LimitError(f"its directory is larger than {plural(_DIRECTORY_BYTES, 'byte')}")
         found = super().read(size)
@@ -181,13 +177,7 @@ class Salvaged(_ChunkReader):
     """
 
     def __init__(self, file: Any, errors: tuple[type[Exception], ...], checksum: int | None = None) -> None:
-        """Set the limits.
-
-        Args:
-            file: File with the method `read1()`.
-            errors: Errors of broken data. If no data precede them, they are raised.
-            checksum: CRC-32 of the content; `None` does not check it.
-        """
+        """Set the limits."""
         self.error: Exception | None = None
         self._file = file
         self._errors = errors
