@@ -246,7 +246,7 @@ def _open_text(
     folder: str, path: str, *, follow: bool = True, roots: Sequence[str] = (os.curdir,)
 ) -> Generator[tuple[TextIOWrapper, int]]:
     """Open a file as text, in the encoding that rg assumes; yield the open file and its size in bytes."""
-    with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
+    with open_regular_file(folder, path, follow=follow, roots=roots) as file:
         size = os.fstat(file.fileno()).st_size
         start = file.peek(4)
         mark, encoding = byte_order_mark(start)

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
-from ripwrap._concurrency import CANCELLED, Cancellation, poll_intervals
+from ripwrap._concurrency import CANCELLED, Cancellation, defer_interrupts, poll_intervals
 from ripwrap._subprocess import (
     Popen,
-    defer_interrupts,
     kill,
     open_temporary_file,
     reap,
