@@ -110,13 +110,9 @@ async def references(
         name: Name to find, e.g. `total`, or qualified by its class, module or package, as in `Cart.total`: only these
             definitions are then listed, and uses of others have low confidence. A call, `Cart.total()`, is its name.
         cwd: The directory to search; globs and `paths` are relative to it.
-<<<<<<< HEAD
-        paths: Files or directories to search for uses, any number of them; empty is all of `cwd`. Definitions are
-            looked for in all of `cwd`, also in files that globs and types leave out.
-=======
-        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file that several
-            of them reach is searched once.
->>>>>>> main
+        paths: Files or directories to search for uses, any number of them; empty is all of `cwd`. A file that
+            several of them reach is searched once. Definitions are looked for in all of `cwd`, also in files that globs
+            and types leave out.
         limit: Maximum number of uses; `None` is no limit. The first 5,000 lines with the name, in path order, are
             looked at.
         timeout: Seconds that the call may take; `None` is no limit. At the limit, the answer has what was found.
@@ -185,7 +181,7 @@ def references_request(
     def query(paths: Iterable[StrPath], options: Mapping[str, object]) -> Query:
         known = {"max_filesize": MAX_FILE_BYTES, **VISIBLE_FILES, **options}
         searched = {**known, "fixed_strings": True, "word_regexp": True, "case_sensitive": True, "context": _WHOLE_FILE}
-        return placed_search(
+        made = placed_search(
             "references()",
             word,
             cwd,
@@ -195,6 +191,7 @@ def references_request(
             keeps_errors=True,
             arguments=arguments,
         )
+        return replace(made, once=True)
 
     return ReferencesRequest(
         name,
@@ -208,12 +205,6 @@ def references_request(
         query((), everything) if narrows else None,
         wide_allowed,
     )
-<<<<<<< HEAD
-=======
-    owner = owners[-1] if owners else ""
-    query = replace(query, once=True)
-    return ReferencesRequest(name, owner, word, query, check_limit(limit), check_timeout(timeout), allowed, whole_lines)
->>>>>>> main
 
 
 class _SourceCollector(MatchCollector):

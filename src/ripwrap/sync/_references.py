@@ -51,8 +51,9 @@ def references(
         name: Name to find, e.g. `total`, or qualified by its class, module or package, as in `Cart.total`: only these
             definitions are then listed, and uses of others have low confidence. A call, `Cart.total()`, is its name.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search for uses, any number of them; empty is all of `cwd`. Definitions are
-            looked for in all of `cwd`, also in files that globs and types leave out.
+        paths: Files or directories to search for uses, any number of them; empty is all of `cwd`. A file that
+            several of them reach is searched once. Definitions are looked for in all of `cwd`, also in files that globs
+            and types leave out.
         limit: Maximum number of uses; `None` is no limit. The first 5,000 lines with the name, in path order, are
             looked at.
         timeout: Seconds that the call may take; `None` is no limit. At the limit, the answer has what was found.
