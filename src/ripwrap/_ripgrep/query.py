@@ -17,7 +17,7 @@ from ripwrap._signature import lists_options
 from ripwrap.options import FileOptions, SearchOptions, SortKey
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
-Task: TypeAlias = Mode | Literal["words", "files", "types"]
+Task: TypeAlias = Mode | Literal["lines", "words", "files", "types"]
 Output: TypeAlias = Literal["json", "paths", "counts"]
 
 NEEDS_CAPTURES = ("captures", (15,))
@@ -43,8 +43,8 @@ class Query:
     """Search, or listing, that rg runs; its values are checked.
 
     Attributes:
-        mode: What rg writes: `json`, the names of files or numbers of a search, all matched texts (`words`), the files
-            that a search reads (`files`), or rg's file types (`types`).
+        mode: What rg writes: `json`, the names of files or numbers of a search, lines for people (`lines`), all matched
+            texts (`words`), the files that a search reads (`files`), or rg's file types (`types`).
         cwd: Directory that rg runs in; globs and relative paths are relative to it. Absolute, except on a host, or if
             the current directory was deleted.
         paths: Paths to search, in the form in which rg prints them.
@@ -53,6 +53,7 @@ class Query:
         include_zero: True to also print the count 0 of files without a match.
         stats: True to print rg's statistics after counts.
         captures: Value of `--replace` with which rg lists the groups of each match (`ripwrap._ripgrep.groups`).
+        printing: Flags that say how rg prints `lines`.
         pattern_file: File with the patterns, one on each line, for patterns that are too long for a command line.
         features: Features, besides the options, that some supported versions of rg lack; see `needs`.
         on: Host that rg runs on; `None` is this machine.
@@ -74,6 +75,7 @@ class Query:
     include_zero: bool = False
     stats: bool = False
     captures: str | None = None
+    printing: tuple[str, ...] = ()
     pattern_file: str | None = None
     features: tuple[tuple[str, tuple[int, ...]], ...] = ()
     on: RgHost | None = None
@@ -108,8 +110,9 @@ class Query:
 
         A feature is the name of an option, or the name of a function with `()` after it.
         """
-        # Only JSON output can have replacements, and rg 13 and 14 do not write replacements in JSON (rg-facts 49).
-        given = (key for key in self.options if key in _SINCE and (self.mode == "json" or key != "replace"))
+        # Only lines and JSON have replacements, and rg 13 and 14 do not write replacements in JSON (rg-facts 49).
+        replaces = self.mode in ("json", "lines")
+        given = (key for key in self.options if key in _SINCE and (replaces or key != "replace"))
         return (*((key, _SINCE[key]) for key in given if self.options.get(key) is not False), *self.features)
 
     @property
