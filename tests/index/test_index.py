@@ -106,17 +106,6 @@ async def test_symbol_of_a_result_is_its_most_relevant_method(
 
 
 @pytest.mark.anyio
-async def test_refresh_reports_added_changed_removed_and_unchanged_files(index: Index, plant: Plant) -> None:
-    assert counts(await index.refresh()) == (3, 0, 0, 0)
-    assert counts(await index.refresh()) == (0, 0, 0, 3)
-    plant({"src/cart.py": "class Basket: pass\n", "new.txt": "new\n"})
-    (index.root / "README.md").unlink()
-    done = await index.refresh()
-    assert counts(done) == (1, 1, 1, 1)
-    assert done.chunks == 2 and done.seconds > 0
-
-
-@pytest.mark.anyio
 async def test_search_after_any_change_equals_a_rebuilt_index(index: Index, plant: Plant, home: Path) -> None:
     await index.refresh()
     changes: list[Callable[[], object]] = [
@@ -526,14 +515,6 @@ async def test_status_describes_the_index(index: Index, home: Path) -> None:
     assert [(view.name, view.files, view.current) for view in status.views] == [("no repository", 3, True)]
 
 
-@pytest.mark.anyio
-async def test_empty_files_are_counted(index: Index, plant: Plant) -> None:
-    plant({"empty": ""})
-    await index.refresh()
-    assert (await index.status()).files == 4
-    assert (await index.check()).ok
-
-
 def on(root: Path, head: str) -> None:
     (root / ".git").mkdir(exist_ok=True)
     (root / ".git/HEAD").write_text(head)
@@ -779,16 +760,6 @@ def test_locks_and_numpy_are_imported_on_first_use() -> None:
     code = "import sys, ripwrap.index; print('filelock' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("where", ["", "src"])
-async def test_index_may_lie_in_the_indexed_folder(plant: Plant, where: str, anyio_backend: str) -> None:
-    root = plant(SHOP)
-    async with Index(root, location=root / where) as index:
-        first = await index.refresh()
-        assert (first.added, first.skipped) == (len(SHOP), ())
-        assert (await index.refresh()).unchanged == len(SHOP)
 
 
 @pytest.mark.anyio
