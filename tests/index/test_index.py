@@ -65,7 +65,6 @@ async def rebuilt_answers(root: Path, home: Path) -> list[list[str]]:
     return answers
 
 
-@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_first_search_builds_the_index_and_returns_chunk_and_reasons(index: Index) -> None:
     first = (await index.search("where are cookies stored"))[0]
@@ -449,7 +448,6 @@ async def test_search_without_refresh_uses_the_last_refresh(index: Index, plant:
     assert set(await paths(index, "cookies")) == {"new.py", "src/cookies.py", "README.md"}
 
 
-@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_progress_is_reported_in_order_and_can_end_the_refresh(index: Index, plant: Plant) -> None:
     plant({f"many/{number}.txt": "word\n" for number in range(200)})
