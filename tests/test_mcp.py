@@ -75,6 +75,8 @@ GREP: dict[str, Any] = {"name": "grep_content", "arguments": {"pattern": "needle
 # For tests of answers, which are the same on trio, and of the command, which runs on asyncio whatever the loop of its
 # client. On trio the SDK's client leaves generators of its HTTP library open; uvicorn supports only asyncio.
 ON_ASYNCIO = pytest.mark.loops("asyncio")
+NEWEST_MODE = pytest.mark.parametrize("mode", MODES[1:], indirect=True)
+"""For tests with many inputs: their answers are the same in both protocols."""
 
 
 @pytest.fixture(params=MODES)
@@ -169,6 +171,7 @@ async def test_result_has_text_and_content_valid_by_the_output_schema(
     jsonschema.Draft202012Validator(schemas[name] or {}).validate(result.structured_content)
 
 
+@NEWEST_MODE
 @ON_ASYNCIO
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", TOOLS)
@@ -401,6 +404,7 @@ async def test_arguments_accept_the_aliases_of_other_tools(folder_of_code: Path,
         assert "a needle" in few and "needle = 1" not in few
 
 
+@NEWEST_MODE
 @ON_ASYNCIO
 @pytest.mark.anyio
 @pytest.mark.parametrize(
@@ -847,6 +851,7 @@ async def test_prompts_of_the_index_are_only_on_a_server_with_one(folder: Path, 
                 await client.get_prompt(name)
 
 
+@NEWEST_MODE
 @ON_ASYNCIO
 @pytest.mark.anyio
 @pytest.mark.parametrize(
@@ -895,6 +900,7 @@ async def test_resource_is_the_answer_of_read_file(plant: Plant, mode: str, anyi
         assert "  1: needle" in await resource(client, (folder / "a b/é#?.txt").as_uri())
 
 
+@NEWEST_MODE
 @pytest.mark.posix
 @ON_ASYNCIO
 @pytest.mark.anyio

@@ -14,7 +14,7 @@ from ripwrap import mcp
 from ripwrap.mcp.gate import Gate, ServerLimits, parse_authority
 from ripwrap.mcp.transports import _gated  # pyright: ignore[reportPrivateUsage]
 
-pytestmark = [pytest.mark.anyio, pytest.mark.extra]
+pytestmark = [pytest.mark.anyio, pytest.mark.extra, pytest.mark.loops("asyncio")]
 
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 INITIALIZE = {
@@ -24,11 +24,6 @@ INITIALIZE = {
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 }
 PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @asynccontextmanager

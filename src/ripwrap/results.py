@@ -273,7 +273,7 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
         next_offset: Value of `offset` for the next page; `None` if no further match is known, if the page is empty, or
             if rg was stopped at the time limit.
         stop_reason: Reason why the page ends: `end` (no further match), `limit` or `max_files` (the argument of that
-            name), or `timeout` (rg was stopped).
+            name; with `count=False`, rg was ended there), or `timeout` (rg was stopped).
         errors: Errors of paths that rg could not read, in path order; then errors of files with dropped records.
         dropped_records: Number of records that were left out, and not counted, because each is larger than 20 MiB.
         message: Summary of the result in one or two sentences, for a person or an agent.

@@ -191,11 +191,11 @@ def test_file_types_keep_types_without_globs() -> None:
 @pytest.mark.posix
 @pytest.mark.parametrize("mode", ["files_with_matches", "files_without_match", "count", "count_matches"])
 async def test_lists_and_counts_stream_while_rg_still_searches(
-    rg: RgBinary, corpus: Path, mode: str, anyio_backend: str
+    newest: RgBinary, corpus: Path, mode: str, anyio_backend: str
 ) -> None:
     os.mkfifo(corpus / "stuck")
     pattern = "absent" if mode == "files_without_match" else "needle"
-    options: dict[str, Any] = {"cwd": corpus, "paths": ["two.txt", "stuck"], "limit": 1, "rg": rg}
+    options: dict[str, Any] = {"cwd": corpus, "paths": ["two.txt", "stuck"], "limit": 1, "rg": newest}
     with anyio.fail_after(30):
         (found,) = await taken(getattr(ripwrap, mode)(pattern, **options))
     assert getattr(found, "path", found) == "two.txt"

@@ -86,10 +86,10 @@ def test_folders_of_rgs_index_are_left_out_and_files_of_that_name_are_not(rg: Rg
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("limit", [0, 1, 3, 10, 20])
-async def test_files_yields_exactly_limit_paths(rg: RgBinary, plant: Plant, limit: int) -> None:
+async def test_files_yields_exactly_limit_paths(newest: RgBinary, plant: Plant, limit: int) -> None:
     folder = plant({str(number): "" for number in range(10)})
-    assert len([path async for path in ripwrap.files(cwd=folder, rg=rg, limit=limit)]) == min(limit, 10)
-    assert len(list(sync.files(cwd=folder, rg=rg, limit=limit))) == min(limit, 10)
+    assert len([path async for path in ripwrap.files(cwd=folder, rg=newest, limit=limit)]) == min(limit, 10)
+    assert len(list(sync.files(cwd=folder, rg=newest, limit=limit))) == min(limit, 10)
 
 
 def test_files_raises_for_invalid_options(rg: RgBinary, plant: Plant) -> None:

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -184,11 +185,11 @@ class TestContext:
 @pytest.mark.anyio
 @pytest.mark.parametrize("shape", [{"one": 2000}, {f"d{n % 10}/f{n}": 20 for n in range(100)}])
 async def test_grep_counts_all_matches_and_decodes_only_the_page(
-    rg: RgBinary, plant: Plant, stand_in: Plant, tmp_path: Path, shape: dict[str, int], anyio_backend: str
+    newest: RgBinary, plant: Plant, stand_in: Plant, tmp_path: Path, shape: dict[str, int], anyio_backend: str
 ) -> None:
     """Break the records of rg that are not on the first page; decoding one of them would raise."""
     folder = plant({name: "a needle in a line\n" * number for name, number in shape.items()})
-    command = [rg.path, "--json", "--sort=path", "needle", "."]
+    command = [newest.path, "--json", "--sort=path", "needle", "."]
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True)
     matches = itertools.count(1)
     on_page = 100 + 2 * ("one" in shape)  # the two more are context after the last match
@@ -346,6 +347,9 @@ def test_error_names_the_type_of_an_invalid_pattern(folder: Path) -> None:
         sync.grep(b"x", cwd=folder)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a pattern must be a str or a sequence of str, got int"):
         sync.grep(5, cwd=folder)  # type: ignore[arg-type]
+    for compiled in (re.compile("x"), ["x", re.compile("x")]):
+        with pytest.raises(TypeError, match=r"got Pattern; pass its \.pattern, and its flags as options"):
+            sync.grep(compiled, cwd=folder)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no pattern"):
         sync.grep([], cwd=folder)
 
@@ -476,14 +480,14 @@ class TestExplain:
         ],
     )
     async def test_explain_names_options_that_would_match(
-        self, rg: RgBinary, tricky: Path, pattern: str, options: Any, says: str, anyio_backend: str
+        self, newest: RgBinary, tricky: Path, pattern: str, options: Any, says: str, anyio_backend: str
     ) -> None:
-        result = await ripwrap.grep(pattern, cwd=tricky, rg=rg, explain=True, **options)
+        result = await ripwrap.grep(pattern, cwd=tricky, rg=newest, explain=True, **options)
         assert result.message.startswith("No matches found. There would be ")
         assert says in result.message
         assert (result.total_matches, result.files, result.exact) == (0, (), True)
-        assert sync.grep(pattern, cwd=tricky, rg=rg, explain=True, **options) == result
-        assert sync.grep(pattern, cwd=tricky, rg=rg, **options).message == "No matches found."
+        assert sync.grep(pattern, cwd=tricky, rg=newest, explain=True, **options) == result
+        assert sync.grep(pattern, cwd=tricky, rg=newest, **options).message == "No matches found."
 
     def test_explain_names_options_that_would_not_match(self, rg: RgBinary, tricky: Path) -> None:
         assert sync.grep("nowhere", cwd=tricky, rg=rg, explain=True).message == (
@@ -510,12 +514,12 @@ class TestExplain:
         ],
     )
     def test_explain_names_the_least_that_helps(
-        self, rg: RgBinary, plant: Plant, files: dict[str, str], says: tuple[str, ...]
+        self, newest: RgBinary, plant: Plant, files: dict[str, str], says: tuple[str, ...]
     ) -> None:
         """`hidden=True, no_ignore=True` is named where one of them is enough."""
         folder = plant({".ignore": "sub\nlog\n!/log\n", **files})
         hidden: Any = {} if "log" not in files else {"glob": "!/log"}
-        message = sync.grep("needle", cwd=folder, rg=rg, explain=True, hidden=False, **hidden).message
+        message = sync.grep("needle", cwd=folder, rg=newest, explain=True, hidden=False, **hidden).message
         wanted = "; ".join(f"1 match in 1 file {native(one)}" for one in says)
         assert message.startswith(f"No matches found. There would be {wanted}")
 

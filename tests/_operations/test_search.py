@@ -252,10 +252,10 @@ def test_absolute_paths_stay_absolute(rg: RgBinary, plant: Plant) -> None:
     "name", ["-", "--pre=x", "-e", *(pytest.param(name, marks=pytest.mark.posix) for name in "*\n"), "a b", "é", "!x"]
 )
 @pytest.mark.fact(4)
-def test_file_of_any_name_is_searched_when_named_or_found(rg: RgBinary, plant: Plant, name: str) -> None:
+def test_file_of_any_name_is_searched_when_named_or_found(newest: RgBinary, plant: Plant, name: str) -> None:
     folder = plant({name: "needle"})
-    assert paths("needle", folder, rg=rg) == [name]
-    assert paths("needle", folder, rg=rg, paths=[name]) == [name]
+    assert paths("needle", folder, rg=newest) == [name]
+    assert paths("needle", folder, rg=newest, paths=[name]) == [name]
 
 
 @pytest.mark.parametrize("pattern", ["--pre=touch evil", "-e", "--files", "--", "-", "--no-config"])
@@ -368,6 +368,7 @@ class TestErrors:
             ("x", {"type_not": "nope"}, UnknownTypeError, ["nope"]),
         ],
     )
+    @pytest.mark.loops("asyncio")
     @pytest.mark.anyio
     @pytest.mark.fact(29)
     async def test_error_has_rgs_message_and_a_hint(

@@ -21,16 +21,11 @@ pytestmark = pytest.mark.slow  # `test_against_rg.py` compares the same with old
 
 # Pattern, options, and the same as flags. Python's tests have unusual encodings, and .pyc files have raw bytes.
 SEARCHES: list[tuple[str, dict[str, Any], list[str]]] = [
-    ("async def", {}, []),
     (r"class \w+Error\b", {}, []),
     ("[^\\x00-\\x7f]{2,}", {}, []),
     ("Löwis|naïve|日本", {"ignore_case": True}, ["-i"]),
-    ("__init__.py", {"fixed_strings": True}, ["-F"]),
     ("yield", {"word_regexp": True, "type": "py"}, ["-w", "-tpy"]),
-    ("\\s*return None", {"line_regexp": True}, ["-x"]),
     (r"except \w+:\n\s+pass", {"multiline": True}, ["-U"]),
-    ("lambda", {"max_count": 2, "type": "py"}, ["-m2", "-tpy"]),
-    ("GNU", {"text": True}, ["-a"]),
     ("(?-u)\\xff", {"text": True, "max_count": 1}, ["-a", "-m1"]),
     ("no such text anywhere \x01", {}, []),
     (

@@ -104,10 +104,12 @@ def test_dense_search_searches_only_the_files_of_its_page_with_context(rg: RgBin
     ],
     ids=str,
 )  # fmt: skip
-def test_search_that_cannot_be_counted_first_takes_one_run(rg: RgBinary, tree: Path, options: dict[str, Any]) -> None:
-    run = Runs(rg)
+def test_search_that_cannot_be_counted_first_takes_one_run(
+    newest: RgBinary, tree: Path, options: dict[str, Any]
+) -> None:
+    run = Runs(newest)
     density = replace(ALWAYS, matches=-options.get("limit", 2)) if options.get("limit", 2) else ALWAYS
-    assert same(grep(run, "x|^$", tree, density, **options), grep(Runs(rg), "x|^$", tree, NEVER, **options))
+    assert same(grep(run, "x|^$", tree, density, **options), grep(Runs(newest), "x|^$", tree, NEVER, **options))
     assert len(run.queries) == 1
 
 

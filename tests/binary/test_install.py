@@ -459,19 +459,6 @@ def test_doctor_downloads_nothing(mirror: Mirror, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_async_example_of_the_docs_runs_without_an_installed_rg(mirror: Mirror, tmp_path: Path) -> None:
-    code = """
-import asyncio, ripwrap
-async def main():
-    async for match in ripwrap.search("needle", glob="file"):
-        print(match.path, match.line_number)
-asyncio.run(main())
-"""
-    done = program_output(code, tmp_path, [])
-    assert (done.stdout, done.stderr) == ("file 1\n", "")
-
-
-@pytest.mark.slow
 def test_compare_pins_script_reports_differences(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "scripts" / "compare_pins.py"
     (tmp_path / "list.json").write_text('{"15.2.0": {"a.tar.gz": {"target": "x", "sha256": "0"}}}')

@@ -190,7 +190,7 @@ def test_changed_values_change_no_answer(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damaged", [*range(0, 100, 15), 18, "first page", "file"])
+@pytest.mark.parametrize("damaged", [0, 18, 60, "first page", "file"])
 def test_damaged_header_is_rebuilt(
     plant: Plant, rg: RgBinary, tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: int | str
 ) -> None:

@@ -34,7 +34,7 @@ import psutil
 from retrieval.queries import Corpus, Query
 from retrieval.run import measure_method
 from ripwrap import EmbeddingError, RankedChunk, RipwrapError, sync
-from ripwrap._code.treesitter.worker import SyntaxChunker
+from ripwrap._code.treesitter.worker import CodeReader
 from ripwrap.index import Index, Progress
 from ripwrap.index.embeddings import vectors as vector_search
 from ripwrap.index.embeddings.hybrid import MAX_TEXTS_PER_SEARCH
@@ -239,7 +239,7 @@ def test_parser_process_that_cannot_start_raises(monkeypatch: pytest.MonkeyPatch
     for program in (tmp_path / "nowhere", Path("/bin/false")):
         monkeypatch.setattr(sys, "executable", str(program))
         with (
-            closing(SyntaxChunker()) as chunker,
+            closing(CodeReader()) as chunker,
             pytest.raises(RipwrapError, match=r"does not work: .*; pass chunker='windows' to split by lines"),
         ):
             chunker.chunks_of("a.py", SHOP)
@@ -264,7 +264,7 @@ def test_chunker_syntax_raises_if_it_is_not_installed(plant: Plant, home: Path) 
     assert error.startswith(
         "RipwrapError chunker='syntax' needs tree-sitter 0.26.1 or later and semble-grammars: pip install "
     )
-    assert error.endswith('[syntax]"')
+    assert error.endswith('[code]"')
 
 
 def test_unknown_chunker_raises() -> None:
@@ -398,16 +398,6 @@ async def test_chunk_without_a_query_word_is_found_by_meaning(plant: Plant, home
         assert not answered_by_words(places)
     async with Index(root, location=home, chunker="windows") as index:
         assert [place.path for place in await index.search("cookie jar")] == ["c.py"]
-
-
-@pytest.mark.anyio
-async def test_weight_0_sends_no_query_and_weight_1_uses_only_vectors(plant: Plant, home: Path) -> None:
-    root = plant({"a.txt": "biscuit\n", "b.txt": "jar\n"})
-    for weight, found in ((0, ["b.txt"]), (1, ["a.txt"])):
-        meaning = Meaning()
-        async with Index(root, location=home, embedder=meaning, hybrid_weight=weight) as index:
-            assert [place.path for place in await index.search("jar of cookie")] == found
-            assert len(meaning.queries) == weight
 
 
 @pytest.mark.anyio
@@ -682,19 +672,6 @@ async def test_provider_that_alternates_lengths_fails_after_one_switch(
 
 
 @pytest.mark.anyio
-async def test_search_with_another_vector_length_removes_no_vectors(
-    plant: Plant, home: Path, openai: Embedder, provider: Provider
-) -> None:
-    root = plant(files(4))
-    async with Index(root, location=home, embedder=openai) as index:
-        await index.refresh()
-        provider.dimension = 5
-        plant({"new.txt": "new\n"})
-        assert answered_by_words(await index.search("alpha"))
-        assert rows(index) == 4
-
-
-@pytest.mark.anyio
 async def test_query_vector_is_not_compared_with_another_length(plant: Plant, home: Path) -> None:
     root = plant({"a.txt": "biscuit\n", "b.txt": "cookie\n"})
     meaning = Meaning()
@@ -746,14 +723,6 @@ async def test_search_uses_only_words_from_a_failure_of_the_provider_until_the_n
         done = await index.refresh()
         assert (done.embedded, done.failed) == (3, ())
         assert not answered_by_words(await index.search("alpha"))
-
-
-@pytest.mark.anyio
-async def test_http_429_is_retried(plant: Plant, home: Path, openai: Embedder, provider: Provider) -> None:
-    async with Index(plant(files(1)), location=home, embedder=openai) as index:
-        provider.behaviours = [say(429, {}, Retry_After="0")]
-        assert (await index.refresh()).embedded == 1
-        assert len(provider.asked) == 2
 
 
 @pytest.mark.anyio
@@ -910,19 +879,6 @@ def test_concurrent_processes_send_each_text_once(plant: Plant, home: Path, prov
             assert rows(index) == 40 and (await index.check()).ok
 
     anyio.run(look)
-
-
-@pytest.mark.anyio
-async def test_concurrent_indexes_send_each_text_once(
-    plant: Plant, home: Path, openai: Embedder, provider: Provider
-) -> None:
-    provider.slowly = 0.02
-    root = plant(files(20))
-    async with Index(root, location=home, embedder=openai) as one, Index(root, location=home, embedder=openai) as other:
-        async with anyio.create_task_group() as group:
-            group.start_soon(one.refresh)
-            group.start_soon(other.refresh)
-        assert len(sent(provider)) == rows(one) == 20
 
 
 @pytest.mark.loops("asyncio", "trio")
@@ -1124,19 +1080,6 @@ async def test_vectors_of_a_wrong_size_are_detected_and_rebuilt(plant: Plant, ho
         await index.search("cookie", refresh=False)
         assert (await index.refresh()).embedded == 1
         assert (await index.check()).ok
-
-
-@pytest.mark.anyio
-async def test_new_dimension_of_a_model_embeds_all_texts_again(
-    plant: Plant, home: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    root = plant({"a.txt": "biscuit\n", "b.txt": "store\n"})
-    for dimension in (3, 5):
-        async with Index(root, location=home, embedder=Meaning(dimension=dimension)) as index:
-            assert (await index.refresh()).embedded == 2
-            assert [place.path for place in await index.search("cookie")] == ["a.txt"]
-            assert (await index.check()).ok
-    assert "test:meaning returns vectors of 5 numbers, not 3 as before; all texts are embedded again" in caplog.text
 
 
 @pytest.mark.anyio

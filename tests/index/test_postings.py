@@ -257,6 +257,11 @@ def damage_segment(how: Callable[[Path], object], kind: str, folder: Path) -> No
     how(segment(folder, kind))
 
 
+HOW: dict[Callable[[Path], object], tuple[str, ...]] = {
+    os.unlink: ("fast", "pos"),
+    truncate: ("fieldnorm", "store"),
+    spoil: ("idx", "term"),
+}
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "no directory": shutil.rmtree,
     "no list": lambda folder: (folder / "meta.json").unlink(),
@@ -271,11 +276,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "newer format": newer,
     "another schema": of_another_schema,
     "junk that has its checksum": lambda folder: replace_file(segment(folder, "term"), with_checksum(b"\xa5" * 999)),
-    **{
-        f"{how.__name__} {kind}": partial(damage_segment, how, kind)
-        for kind in ("fast", "fieldnorm", "idx", "pos", "store", "term")
-        for how in (os.unlink, truncate, spoil)
-    },
+    **{f"{how.__name__} {kind}": partial(damage_segment, how, kind) for how, kinds in HOW.items() for kind in kinds},
 }
 
 

@@ -1,6 +1,5 @@
 """The database of an index: killed writers, concurrent processes, damage, foreign files and read-only folders."""
 
-import json
 import logging
 import os
 import random
@@ -32,7 +31,6 @@ from ripwrap.index.storage.schema import SCHEMA_VERSION
 from ripwrap.index.storage.sums import sum_of_blob
 from support import forks
 from support.effort import times
-from support.replacing import replace_file
 from support.shop import held
 from support.waiting import until
 
@@ -131,7 +129,7 @@ def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_pa
     home = tmp_path / "home"
     took = 0.5
     attempt = killed = 0
-    while killed < times(3, 100):
+    while killed < times(2, 100):
         attempt += 1
         root = plant(many(30, attempt))
         done = refresh_elsewhere(END_AFTER, root, home, max(0.001, chance.uniform(0, took)))
@@ -218,7 +216,7 @@ async def test_truncated_database_is_rebuilt(kept: Index, plant: Plant, caplog: 
     await kept.aclose()
     whole = (kept.location / NAME).read_bytes()
     chance = random.Random(4)
-    for at in [0, 1, 99, 100, 4096, *(chance.randrange(len(whole)) for _ in range(times(5, 15)))]:
+    for at in [0, 1, 99, 100, 4096, *(chance.randrange(len(whole)) for _ in range(times(1, 15)))]:
         (kept.location / NAME).write_bytes(whole[:at])
         assert await paths(kept) == expected
         assert (await kept.check()).ok
@@ -235,7 +233,7 @@ async def test_damaged_page_is_detected_and_changes_no_result(kept: Index, plant
     expected = await paths(kept)
     await kept.aclose()
     whole = (kept.location / NAME).read_bytes()
-    for page in range(0, len(whole) // 4096, times(3, 1)):
+    for page in range(0, len(whole) // 4096, times(7, 1)):
         junk = whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :]
         (kept.location / NAME).write_bytes(junk)
         assert not (await kept.check()).ok
@@ -407,32 +405,16 @@ def postings_of(home: Path) -> Path:
     return found
 
 
-def junk_in_the_words(file: Path) -> None:
-    words = next(postings_of(file.parent).glob("*.idx"))
-    replace_file(words, words.read_bytes().replace(b"\0", b"\1", 1))
-
-
-def without_segments(file: Path) -> None:
-    meta = postings_of(file.parent) / "meta.json"
-    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"segments": []}))
-
-
 UNUSED_CONTENTS = "INSERT INTO blob (path, digest, names, sum) VALUES ('x', x'00', x'', x'')"
 DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
     "no contents": ("DELETE FROM blob", "rebuild"),
     "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 0, 4, 1, 1, x'00', NULL)", "rebuild"),
-    "names of nothing": ("INSERT INTO definition VALUES ('Jar', 99)", "rebuild"),
     "fewer chunks": ("DELETE FROM chunk WHERE id = 1", "rebuild"),
-    "files of nothing": ("INSERT INTO tree VALUES (99, 'x', NULL, 0, 0, 0, NULL)", "rebuild"),
-    "words": (junk_in_the_words, "refresh"),
-    "fewer words": (without_segments, "refresh"),
-    "no words": (lambda file: shutil.rmtree(postings_of(file.parent)), "refresh"),
     "a count of words": ("UPDATE postings SET documents = 1", "rebuild"),
     "words of other contents": ("UPDATE postings SET folder = 'postings-0123456789abcdef'", "refresh"),
     "a page": (junk_at_the_end, "rebuild"),
     "a whole table": ("DROP TABLE vec", "refresh"),
     "a trigger": ("CREATE TRIGGER evil AFTER INSERT ON tree BEGIN SELECT 1; END", "refresh"),
-    "a version": ("UPDATE meta SET value = '99' WHERE key = 'schema'", "refresh"),
     "a chunker": ("UPDATE meta SET value = 'other' WHERE key = 'chunker'", "refresh"),
     "vectors": ("INSERT INTO vec VALUES (x'00', 'model', x'0000')", "prune"),
     "unused contents": (UNUSED_CONTENTS, "prune"),
@@ -466,14 +448,6 @@ async def test_remedy_named_by_check_repairs_the_index(index: Index, plant: Plan
     health = await index.check()
     assert (health.ok, health.messages) == (True, ())
     assert await index.search("cookies", limit=None) == expected
-
-
-@pytest.mark.anyio
-async def test_check_counts_unused_contents(index: Index) -> None:
-    await index.refresh()
-    index._store.run(lambda database: database.execute(UNUSED_CONTENTS))
-    message = "File contents that are no longer used: 1; prune() removes them."
-    assert (await index.check()).messages == (message,)
 
 
 @pytest.fixture
@@ -1042,7 +1016,6 @@ async def test_refresh_cancelled_at_any_await_keeps_the_old_state(index: Index, 
     assert (await index.check()).ok
 
 
-@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_refresh_cancelled_while_writing_keeps_the_old_state(index: Index, plant: Plant) -> None:
     await index.refresh()

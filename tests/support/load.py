@@ -438,12 +438,12 @@ def threads(number: int, api: str) -> Row:
 
 # Each scenario with its size in the tests, its size in the stress test, and its APIs.
 SCENARIOS: list[tuple[Callable[[int, str], Row], int, int, tuple[str, ...]]] = [
-    (concurrent_greps, 30, 500, ("asyncio", "trio")),
-    (suspended_streams, 20, 500, ("asyncio", "trio")),
-    (many_searches, 40, 10_000, ("asyncio", "trio", "sync")),
-    (long_stream, 30_000, 2_000_000, ("asyncio", "trio", "sync")),
-    (leaving, 15, 500, ("asyncio", "trio", "sync")),
+    (concurrent_greps, 16, 500, ("asyncio", "trio")),
+    (suspended_streams, 10, 500, ("asyncio", "trio")),
+    (many_searches, 15, 10_000, ("asyncio", "trio", "sync")),
+    (long_stream, 10_000, 2_000_000, ("asyncio", "trio", "sync")),
+    (leaving, 6, 500, ("asyncio", "trio", "sync")),
     (faults, 6, 120, ("asyncio", "trio", "sync")),
     (timeouts, 5, 200, ("asyncio", "trio", "sync")),
-    (threads, 64, 2000, ("sync",)),
+    (threads, 32, 2000, ("sync",)),
 ]

@@ -23,7 +23,7 @@ from ripwrap._ripgrep.query import Query, without_options
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, SearchError, named_paths
+from ripwrap.errors import Hint, SearchError, combination_error, named_paths
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, StrPath, check_callback, check_timeout
 from ripwrap.places.candidates import Candidates
@@ -54,6 +54,7 @@ async def grep(
     limit: int | None = GREP_LIMIT,
     max_files: int | None = None,
     offset: int = 0,
+    count: bool = True,
     timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - keeps the matches found until then, which a cancel scope would drop
     explain: bool = False,
     coverage: bool = False,
@@ -87,11 +88,16 @@ async def grep(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search, any number of them; empty is all of `cwd`.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file that several
+            of them reach is searched once.
         limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
             (`max_count` is the limit for each file; further matches of the file are not counted.)
         max_files: Maximum number of files on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
+        count: Count all matches. With `False`, rg is ended when the page is full, as in `rg | head`: the page has the
+            matches that rg finds first, in path order, and unless rg ends by itself, `exact` is False and there is no
+            `next_offset`. With a `sort`, rg uses one thread, and the page and further pages are in its order. Not with
+            `near`.
         timeout: Seconds that the call may take, with all its steps, the installation of rg and the wait for a slot
             (`ripwrap.limit_processes()`); `None` is no limit.
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
@@ -109,15 +115,15 @@ async def grep(
             function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, and where to search, as in `search()`. The default context is 2 lines, unless `context`,
-            `before_context` or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on
-            the answer.
+            `before_context` or `after_context` is given. `passthru` is an error. `sort` and `sortr` have an effect
+            only with `count=False`.
 
     Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
     exclude each other, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
     `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
     condition = near_condition(near, within, options)
-    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition)
+    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, count=count)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
@@ -185,6 +191,7 @@ def grep_request(
     explain: bool,
     coverage: bool = False,
     near: Near | None = None,
+    count: bool = True,
     arguments: Collection[str] = ARGUMENTS,
 ) -> GrepRequest:
     """Check the arguments, and return the request of `grep()` or of a function that searches in the same way.
@@ -205,9 +212,18 @@ def grep_request(
         options = {**options, "context": _DEFAULT_CONTEXT}
     page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
-    query = placed_search("grep()", pattern, cwd, paths, options, sorts=False, keeps_errors=True, arguments=arguments)
+    query = placed_search(
+        "grep()", pattern, cwd, paths, options, sorts=not count, keeps_errors=True, arguments=arguments
+    )
+    if not count:
+        if near is not None:
+            raise combination_error("near", Hint("count", value=False), "matches are first found everywhere")
+        if offset and query.sort_key == "none":
+            raise combination_error("offset", Hint("count", value=False), "rg finds others first, unless it sorts")
+        query = replace(query, streamed=True)
     if near is not None:
         placed_search("grep()", near.patterns, cwd, paths, options, sorts=False)  # checks the patterns
+    query = replace(query, once=True)
     known = partial(GrepRequest, explain=explain, coverage=coverage, near=near)
     return known(query, pattern, paths, without_options(options, ("sort", "sortr")), page, max_files, timeout)
 
@@ -301,9 +317,10 @@ def result_of(
     reason: StopReason = "end"
     if found.timed_out:
         reason = "timeout"
-    elif more:
+    elif more or found.full:
         reason = "max_files" if len(files) == request.max_files and shown < page.max_matches else "limit"
-    next_offset = page.offset + shown if more and shown and not found.timed_out else None
+    repeats = not found.full or request.query.sort_key != "none"
+    next_offset = page.offset + shown if (more or found.full) and shown and repeats and not found.timed_out else None
     failed = [error for error in errors if not error.harmless]
     message = result_message(found, page, shown, next_offset, request.timeout if found.timed_out else None)
     if failed:
@@ -409,6 +426,8 @@ def result_message(
     if ended_after is not None:
         stopped = f"The search was stopped after {in_seconds(ended_after)}; narrow it" if found.matches else ""
         sentences.append(f"{stopped or 'Narrow the search'}, or allow more time")
+    if found.full:
+        sentences.append(f"The search was ended there; {Hint('count', True)} counts all")
     if found.dropped_records:
         names = list(map(_text.shown, filter(None, found.dropped)))
         where = f" ({'first ' if len(names) > 1 else ''}in {names[0]})" if names else ""
@@ -424,4 +443,5 @@ def result_message(
 def counts_text(found: PageCollector, ended_after: float | None = None, matches: int | None = None) -> str:
     """Return the number of matches and files, with "at least" if the counts are incomplete."""
     text = f"{plural(found.matches if matches is None else matches, 'match', 'es')} in {plural(found.files, 'file')}"
-    return text if ended_after is None and not found.dropped_records else f"at least {text}"
+    is_least = ended_after is not None or found.dropped_records or found.full
+    return f"at least {text}" if is_least else text

@@ -18,7 +18,7 @@ from ripwrap._operations.pagination import on_page
 from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.decoder import CountDecoder
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
+from ripwrap._ripgrep.page_collector import FirstMatches, MatchCollector, PageRequest, is_text
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 
@@ -96,7 +96,12 @@ class _CountCollector(MatchCollector):
 async def collect_page(
     run: Runner, query: Query, page: PageRequest, seconds: float | None, density: Density
 ) -> MatchCollector:
-    """Collect the page of a search, and count all matches, in one run of rg or in several."""
+    """Collect the page of a search, and count all matches, in one run of rg or in several.
+
+    Of a query whose results are streamed, only the first matches are collected, in the order in which rg sorts them.
+    """
+    if query.streamed:
+        return await run.collect(Step(query, lambda: _first_matches(query, page), seconds))
     if not _allows_two_runs(query, page):
         return await run.collect(Step(query, lambda: MatchCollector(page), seconds))
     left = countdown(seconds)
@@ -112,6 +117,13 @@ async def collect_page(
     first.matches, first.files = max(first.matches, found.matches), max(first.files, found.files)
     first.finish(found.end, timed_out=True)
     return first
+
+
+def _first_matches(query: Query, page: PageRequest) -> FirstMatches:
+    collector = FirstMatches(page)
+    if query.sort_key != "none":
+        collector.begin_ordered()
+    return collector
 
 
 async def _collect_counted(

@@ -65,6 +65,9 @@ class PageCollector:
     the matches in the file are not counted.
     """
 
+    full = False
+    """True if no more output is needed, so that rg is ended, and `matches` and `files` are lower bounds."""
+
     _counts_together = True
     """True if matches that cannot be on the page are only counted; False in a subclass that reads every match."""
 
@@ -265,7 +268,25 @@ class MatchCollector(PageCollector):
     @property
     def exact(self) -> bool:
         """True if all matches were counted: rg was not stopped, and no record was too long."""
-        return not self.timed_out and not self.dropped_records
+        return not self.timed_out and not self.full and not self.dropped_records
+
+
+class FirstMatches(MatchCollector):
+    """Collector that ends rg when the page is full, with the context of its last match."""
+
+    _counts_together = False
+
+    def feed(self, chunk: bytes) -> None:
+        super().feed(chunk)
+        self.full = self._is_filled() and not self.ended
+
+    def _is_filled(self) -> bool:
+        if self._fills_page(len(self._kept), self._held):
+            return True
+        records = [] if self._block is None else self._block.records
+        at = [number for number, (is_match, _) in enumerate(records) if is_match]
+        last = self._request.end - self._held
+        return len(at) >= last and len(records) > at[last - 1] + self._request.after
 
 
 def _end_of_lines(heads: Sequence[bytes], first: int) -> int:

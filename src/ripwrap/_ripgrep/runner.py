@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -258,17 +259,20 @@ async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
 
 def _call_within(work: Callable[[], T], seconds: float) -> T:
     """Call a function in this thread, with a `CANCELLED` that is set after `seconds`."""
-    before = CANCELLED.set(Cancellation(seconds))
-    try:
-        return work()
-    finally:
-        CANCELLED.reset(before)
+    context = copy_context()  # which ends with the call, also if Ctrl-C comes between two lines
+    context.run(CANCELLED.set, Cancellation(seconds))
+    return context.run(work)
 
 
 def _finish(step: Step[Any], collector: Collector, end: Exit, *, timed_out: bool) -> None:
-    if not timed_out:
+    if not timed_out and not _is_full(collector):
         check_end(step.query, end)
     collector.finish(end, timed_out=timed_out)
+
+
+def _is_full(collector: Collector) -> bool:
+    """Return True if a collector needs no more output, so that rg is ended."""
+    return bool(getattr(collector, "full", False))
 
 
 def _begin(step: Step[C], meter: "Meter | None") -> C:
@@ -285,8 +289,20 @@ async def _feed(collector: Collector, chunk: bytes) -> None:
         collector.feed(chunk)
 
 
+async def _read(child: AsyncChild | AsyncOutput, collector: Collector, meter: "Meter | None", deadline: float) -> bool:
+    """Read rg's output until the collector is full. Kill rg then, or at the deadline; at this, return True."""
+    with anyio.CancelScope(deadline=deadline) as scope:
+        while not _is_full(collector) and (chunk := await child.read(whole=collector.ended)):
+            await _feed(collector, chunk)
+            if meter is not None:
+                meter.feed(chunk, collector)
+    if scope.cancelled_caught or _is_full(collector):
+        child.kill()
+    return scope.cancelled_caught
+
+
 async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
-    runs = Runs(plan, partial(start, binary))
+    runs = Runs(plan, partial(start, binary), ordered=step.query.streamed)
     deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
     async with _closing(runs), AsyncExitStack() as slots:
         if plan.parts:  # an iterable of items may search, too, and would wait for a slot forever
@@ -299,19 +315,16 @@ async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None
             part, started = runs.next()
             _prepare(collector, part)
             async with started as child:
-                with anyio.CancelScope(deadline=deadline) as scope:
-                    while chunk := await child.read(whole=collector.ended):
-                        await _feed(collector, chunk)
-                        if meter is not None:
-                            meter.feed(chunk, collector)
-                if scope.cancelled_caught:
-                    child.kill()
+                is_late = await _read(child, collector, meter, deadline)
                 end = await child.wait()
-            if not scope.cancelled_caught and runs.retry(end, everything=True):
+            if _is_full(collector):
+                runs.add(end)
+                break
+            if not is_late and runs.retry(end, everything=True):
                 collector = _begin(step, meter)
                 continue
             runs.add(end)
-            if scope.cancelled_caught and not end.panicked and (runs.unfinished or not end.partial):
+            if is_late and not end.panicked and (runs.unfinished or not end.partial):
                 return collector, runs.end(step.query), True
             try:
                 collector.end_run(end)
@@ -321,7 +334,7 @@ async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None
 
 
 def _run_blocking(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
-    runs = Runs(plan, lambda part: start_blocking(binary, part, step.timeout, begun))
+    runs = Runs(plan, lambda part: start_blocking(binary, part, step.timeout, begun), ordered=step.query.streamed)
     begun = time.monotonic()
     with _closing_blocking(runs), ExitStack() as slots:
         if plan.parts and not slots.enter_context(blocking_slot(step.timeout)):
@@ -331,11 +344,16 @@ def _run_blocking(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | N
             part, started = runs.next()
             _prepare(collector, part)
             with started as child:
-                while chunk := child.read(whole=collector.ended):
+                while not _is_full(collector) and (chunk := child.read(whole=collector.ended)):
                     collector.feed(chunk)
                     if meter is not None:
                         meter.feed(chunk, collector)
+                if _is_full(collector):
+                    child.kill()
                 end = child.end()
+            if _is_full(collector):
+                runs.add(end)
+                break
             if not child.timed_out and runs.retry(end, everything=True):
                 collector = _begin(step, meter)
                 continue

@@ -25,6 +25,7 @@ def grep(
     limit: int | None = GREP_LIMIT,
     max_files: int | None = None,
     offset: int = 0,
+    count: bool = True,
     timeout: float | None = GREP_TIMEOUT,
     explain: bool = False,
     coverage: bool = False,
@@ -56,11 +57,16 @@ def grep(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search, any number of them; empty is all of `cwd`.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file that several
+            of them reach is searched once.
         limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
             (`max_count` is the limit for each file; further matches of the file are not counted.)
         max_files: Maximum number of files on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
+        count: Count all matches. With `False`, rg is ended when the page is full, as in `rg | head`: the page has the
+            matches that rg finds first, in path order, and unless rg ends by itself, `exact` is False and there is no
+            `next_offset`. With a `sort`, rg uses one thread, and the page and further pages are in its order. Not with
+            `near`.
         timeout: Seconds that the call may take, with all its steps, the installation of rg and the wait for a slot
             (`ripwrap.limit_processes()`); `None` is no limit.
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
@@ -78,15 +84,15 @@ def grep(
             function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, and where to search, as in `search()`. The default context is 2 lines, unless `context`,
-            `before_context` or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on
-            the answer.
+            `before_context` or `after_context` is given. `passthru` is an error. `sort` and `sortr` have an effect
+            only with `count=False`.
 
     Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
     exclude each other, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
     `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
     condition = near_condition(near, within, options)
-    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition)
+    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, count=count)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
