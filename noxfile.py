@@ -14,7 +14,7 @@ nox.options.sessions = WHOLE
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
-NEWER = ["3.14", "3.15"]  # tested if they are installed; `scripts/new_pythons.sh` runs them in a chroot
+NEWER = ["3.14", "3.15"]  # tested if they are installed; the session `sid` brings them
 # Slow tests often wait, so three processes keep two CPUs busy. Each process needs five seconds to collect the tests.
 PARALLEL = ["--numprocesses=3", "--dist=worksteal"]
 FEWER = ["--numprocesses=2", "--dist=worksteal"]  # quick tests rarely wait; extras take ten seconds to import
@@ -219,8 +219,18 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def sid(session: nox.Session) -> None:
+    """Run a case of each quick test on Python 3.14 and 3.15 in a chroot of Debian sid; it needs root and Debian.
+
+    The chroot is kept in `~/.cache/ripwrap/sid` (`scripts/new_pythons.sh`). Arguments go to pytest.
+    """
+    few = {"RIPWRAP_FEW_CASES": "1", "PYTHONS": " ".join(NEWER)}
+    session.run("bash", "scripts/new_pythons.sh", *QUICK, *session.posargs, external=True, env=few)
+
+
+@nox.session(venv_backend="none")
 def fresh(session: nox.Session) -> None:
-    """Run README's two commands on a fresh Debian 12 and 13, with few tests; `-- --whole` runs them as written.
+    """Run README's two commands on a fresh Debian 12, 13 and sid, with few tests; `-- --whole` runs them as written.
 
     It needs mmdebstrap or debootstrap, and root or uidmap (`scripts/fresh.py`).
     """
