@@ -153,16 +153,7 @@ def _is_below(path: str, root: str) -> bool:
 
 
 async def plan(query: Query, run: Any, seconds: float | None) -> Plan:
-    """Search the texts of the query's overlay, and return the run that adds their results to those of the disk.
-
-    Args:
-        query: Query with an overlay.
-        run: Runner.
-        seconds: Time limit of all runs of rg together; `None` is no limit.
-
-    Raises:
-        SearchError: rg failed.
-    """
+    """Search the texts of the query's overlay, and return the run that adds their results to those of the disk."""
     try:
         return await _plan(query, run, seconds)
     except _TimeoutError as late:

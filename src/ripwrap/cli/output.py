@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, TypeAdapter
 
 from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
-from ripwrap._text import FsPath, plural, raw_bytes, shown, shown_json, text_of
+from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
 from ripwrap.cli.flags import STREAMS, RunOptions, StreamOptions, spell_as_flag
 from ripwrap.cli.lines import print_line, write
-from ripwrap.cli.snippets import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out
 from ripwrap.cli.terminal import shows_color, styled
 from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, Message, PathError, Summary, TreeEntry
@@ -31,16 +30,15 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Operation: TypeAlias = Callable[..., Iterable[object]]
 
+MAX_SNIPPET_LINES, MAX_LINE_CHARS = 6, 200
+"""Maximum number of lines of a ranked chunk that are printed, and of characters of each line."""
+
 _NO_RESULTS = (Begin, Context, End, Summary)
 """Types of the items that are printed with results, but are no results."""
 
 
 def print_all(
-    items: Iterable[Item],
-    show: Callable[[Any], None],
-    *,
-    lenient: bool = False,
-    streams: StreamOptions = STREAMS,
+    items: Iterable[Item], show: Callable[[Any], None], *, lenient: bool = False, streams: StreamOptions = STREAMS
 ) -> int:
     """Print every item, and return the exit code. It is 1 if there was no result and no error.
 
@@ -202,8 +200,8 @@ def print_chunk(chunk: "RankedChunk") -> None:
     for number, line in enumerate(lines[:MAX_SNIPPET_LINES], chunk.start_line):
         text = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")[:MAX_LINE_CHARS]
         put((f"  {number}", "green"), (":", ""), (text, ""), lines=True)
-    if rest := left_out(lines):
-        put((rest, "dim"))
+    if has_text(rest := lines[MAX_SNIPPET_LINES:]):
+        put((f"  … {plural(len(rest), 'more line')}", "dim"))
     write(b"\n")
 
 

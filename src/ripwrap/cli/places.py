@@ -33,8 +33,7 @@ class PlaceFlags:
     ] = None
     inside: Annotated[str, Option("Read inside of files: zip,tar,gz,ipynb,pdf,docx,xlsx,…", PLACES, "FORMATS")] = ""
     search_zip: Annotated[
-        bool,
-        Option("Read inside of gz, bz2, xz and zst files", PLACES, short="z", off=("--no-search-zip",)),
+        bool, Option("Read inside of gz, bz2, xz and zst files", PLACES, short="z", off=("--no-search-zip",))
     ] = False
     on: Annotated[
         str | None, Option("Host: ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR]", PLACES, "HOST")

@@ -102,8 +102,7 @@ class LineFlags:
     trim: Annotated[bool, Option("Leave out white space at the start of lines", OUTPUT, off=("--no-trim",))] = False
     null: Null = False
     max_columns: Annotated[
-        int,
-        Option("Omit lines longer than NUM bytes; 0 is no limit", OUTPUT, "NUM", short="M", default="0"),
+        int, Option("Omit lines longer than NUM bytes; 0 is no limit", OUTPUT, "NUM", short="M", default="0")
     ] = 0
     color: Color = "auto"
     pretty: Annotated[bool, Option("Short for --color=always --heading --line-number", OUTPUT, short="p")] = False

@@ -85,12 +85,7 @@ def run_install(
     call = partial(sync.install, dest=dest) if host is None else host.install_blocking
     with DownloadBar() as progress:
         found = call(
-            version,
-            mirrors=mirror,
-            sha256=sha256,
-            allow_unpinned=allow_unpinned,
-            timeout=timeout,
-            progress=progress,
+            version, mirrors=mirror, sha256=sha256, allow_unpinned=allow_unpinned, timeout=timeout, progress=progress
         )
     state = "installed" if found.source == "download" else "is already installed"
     place = "" if host is None else f"{host.name}: "
@@ -98,11 +93,7 @@ def run_install(
     return FOUND
 
 
-doctor = Command(
-    run_doctor,
-    examples=("ripwrap doctor", "ripwrap doctor --rg ./rg"),
-    exit_codes=SETUP_EXIT_CODES,
-)
+doctor = Command(run_doctor, examples=("ripwrap doctor", "ripwrap doctor --rg ./rg"), exit_codes=SETUP_EXIT_CODES)
 
 
 install = Command(

@@ -46,7 +46,7 @@ def is_verbatim(search: TerminalSearch) -> bool:
     numbered = not options.get("no_line_number")
     if sys.stdout.isatty() or shows_color(lines.color) or run.json or run.records or search.limit is not None:
         return False
-    if lines.stats or not lines.with_filename or (lines.heading and not numbered):
+    if lines.stats or lines.hyperlink_format != "none" or not lines.with_filename or (lines.heading and not numbered):
         return False
     if options.get("multiline") and any(options.get(name) for name in ("context", "before_context", "after_context")):
         return False  # rg prints a `--` before the lines that it does not reach in a binary file
