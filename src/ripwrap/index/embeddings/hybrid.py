@@ -104,7 +104,7 @@ class HybridSearch:
         return EmbedderInfo(self.embedder.name, self.embedder.dimension, destination, self._sent.sent)
 
     async def embed(self, progress: EmbedProgress | None, *, patient: bool) -> Outcome:
-        """Embed the texts of the current branch that have no embedding; only one task of one process does so at a time."""
+        """Embed the texts of the branch that have no embedding; only one task of one process does so at a time."""
         async with hold_lock_async(self._lock, wait=patient) as first:
             if not first or not (await self._find_missing()).chunks:  # another task embeds, or no text is missing
                 return Outcome()
