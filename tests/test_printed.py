@@ -51,6 +51,32 @@ def test_text_of_a_line_is_what_rg_prints(plant: Plant, rg: RgBinary, options: d
     assert "\n".join(lines) == expected.decode("utf-8", "replace")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({name: number} for name in ("before_context", "after_context", "context") for number in (1, 2)),
+        {"context": 1, "multiline": True},
+        {"context": 1, "invert_match": True},
+        {"context": 1, "max_count": 3},
+        {"before_context": 1, "after_context": 2},
+        {},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("numbers", [True, False])
+def test_groups_of_lines_are_parted_as_rg_parts_them(
+    plant: Plant, rg: RgBinary, options: dict[str, Any], *, numbers: bool
+) -> None:
+    """In one file, with and without line numbers: `--` stands between lines that do not follow each other."""
+    folder = plant({"a": "1\nx\n2\n3\n4\n5\nx\nx\n6\n7\n8\n9\nx\n"})
+    flags = [f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}") for name, value in options.items()]
+    flags += ["--line-number" if numbers else "--no-line-number"]
+    command = [rg.path, "--no-config", "--sort=path", "--with-filename", "--no-heading", *flags, "x"]
+    printed = subprocess.run(command, cwd=folder, capture_output=True, check=True, stdin=subprocess.DEVNULL).stdout
+    result = sync.grep("x", cwd=folder, rg=rg, limit=None, no_line_number=not numbers, **{"context": 0, **options})
+    assert str(result).splitlines()[:-1] == printed.decode().replace("./", "").splitlines()
+
+
 def line(**fields: Any) -> dict[str, Any]:
     known = {"path": "src/a.py", "lines": "x\n", "line_number": 3, "absolute_offset": 0, "submatches": ()}
     return {**known, **fields}

@@ -12,6 +12,7 @@ import pytest
 import ripwrap
 from ripwrap import Hint, PatternError, sync
 from ripwrap.binary import RgBinary
+from ripwrap.places import Items
 from support.paths import native
 
 Plant = Callable[..., Path]
@@ -126,3 +127,34 @@ def test_inverted_patterns_are_searched_one_by_one_in_items(plant: Plant) -> Non
     assert set(sync.files_matching(any_of=["a", "b"], cwd=folder, inside="zip", invert_match=True)) == (
         single["a"] | single["b"]
     )
+
+
+WRONG = ["(", "[z-a]", "a{2,1}", "*", r"\p{Nope}", "(?<n>a)(?<n>b)", r"(a)\1", "(?=a)", "[", "a\nb", r"\xZZ"]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("place", ["directory", "items", "overlay"])
+def test_invalid_pattern_is_an_error_whatever_the_others_find(
+    rg: RgBinary, plant: Plant, place: str, wrong: str
+) -> None:
+    """Also if no file is left for it."""
+    options: dict[str, Any] = {"cwd": plant({"a": "one\n"}), "rg": rg}
+    if place == "items":
+        options = {"where": Items([("a", "one\n")]), "rg": rg}
+    with ripwrap.overlay({"b": "two\n"} if place == "overlay" else {}, cwd=options.get("cwd", ".")):
+        for good in ("zzz", "one")[: 1 + (wrong == "(")]:
+            conditions: list[dict[str, Any]] = [
+                {"all_of": [good, wrong]},
+                {"all_of": [wrong, good]},
+                {"all_of": good, "any_of": ["one", wrong]},
+                {"all_of": good, "none_of": wrong},
+                {"any_of": good, "none_of": ["zzz", wrong]},
+                {"none_of": ["one", wrong]},
+                {"all_of": good, "none_of": wrong, "invert_match": True},
+            ]
+            for given in conditions:
+                with pytest.raises(PatternError):
+                    sync.files_matching(**given, **options)
+            for first, other in ((good, wrong), (wrong, good)):
+                with pytest.raises(PatternError):
+                    sync.grep(first, near=["one", other], **options)

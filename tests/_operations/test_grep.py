@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -346,6 +347,9 @@ def test_error_names_the_type_of_an_invalid_pattern(folder: Path) -> None:
         sync.grep(b"x", cwd=folder)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a pattern must be a str or a sequence of str, got int"):
         sync.grep(5, cwd=folder)  # type: ignore[arg-type]
+    for compiled in (re.compile("x"), ["x", re.compile("x")]):
+        with pytest.raises(TypeError, match=r"got Pattern; pass its \.pattern, and its flags as options"):
+            sync.grep(compiled, cwd=folder)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no pattern"):
         sync.grep([], cwd=folder)
 

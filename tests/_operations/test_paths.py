@@ -2,6 +2,10 @@
 
 import logging
 import os
+import re
+import subprocess
+import zipfile
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -314,3 +318,47 @@ def test_paths_may_be_any_iterable(rg: RgBinary, plant: Plant) -> None:
         assert sorted(sync.files(cwd=folder, rg=rg, paths=paths)) == ["a", "b"]
     assert [file.path for file in sync.grep("x|y", cwd=folder, rg=rg, paths=iter("b"), explain=True)] == []
     assert len(list(sync.files(cwd=folder, rg=rg, paths=iter(())))) == 3
+
+
+OVERLAPS = [
+    [".", "a.py"], ["a.py", "."], ["a.py", "a.py"], ["d", "d/b.py"], ["d/b.py", "d/"], ["d", "d"], ["d/e", ".", "d"],
+    ["d/e/c.py", "d/e", "d", "."], [".", "late"], ["late", "."], [".", "."], ["d/", "d"], ["./d", "d/e"],
+    [".ignored", "."], ["a.py", "d"], ["d/../a.py", "a.py"],
+]  # fmt: skip
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("paths", OVERLAPS, ids=" ".join)
+def test_file_that_two_paths_reach_is_answered_once(newest: RgBinary, plant: Plant, paths: list[str]) -> None:
+    """The streams yield what rg prints, twice; an answer about files has each file once, as the last-named path."""
+    folder = plant(
+        {"a.py": "needle\n", "d/b.py": "needle needle\n", "d/e/c.py": "x\nneedle\n", ".gitignore": ".ignored\n"}
+        | {".ignored": "needle\n", "late": b"needle\n" + b"x\n" * 80_000 + b"\0\nneedle\n", "f.zip": b""}
+    )
+    with zipfile.ZipFile(folder / "f.zip", "w") as archive:
+        archive.writestr("m", "needle\n")
+    argv = [newest.path, "--no-config", "--null", "--hidden", "--no-require-git", "--count-matches", "needle", *paths]
+    done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    found = re.findall(r"(?:\./)?([^\0]+)\0([0-9]+)\n", done.stdout.decode())
+    options: dict[str, Any] = {"cwd": folder, "paths": paths, "rg": newest}
+    assert sorted((one.path, str(one.count)) for one in sync.count_matches("needle", **options)) == sorted(found)
+    hits = {path: int(number) for path, number in found if path != "late"}
+    lines = sorted([*hits] + ["late"] * (2 if "late" in paths else 1) * any(one in (".", "late") for one in paths))
+    result = sync.grep("needle", **options)
+    assert sorted(match.path for match in result.matches) == lines
+    assert (result.total_matches, result.files_matched) == (len(lines), len(set(lines)))
+    assert [file.path for file in result.files] == sorted(set(lines))
+    near = sync.grep("needle", near="needle", within=0, **options)
+    assert (near.total_matches, near.files_matched) == (len(lines), len(set(lines)))
+    assert sorted(sync.files_matching(all_of=["needle", "n"], **options)) == sorted(set(lines))
+    scanned = Counter(hit.path for hit in sync.scan({"one": "needle"}, **options) if hit.path != "late")
+    assert scanned == hits
+    within = sync.grep("needle", inside="zip", **options)
+    assert within.total_matches == len(lines) + ("." in paths)
+    by_place = {os.path.realpath(folder / path): number for path, number in hits.items()}
+    plan = sync.replace("needle", "pin", hidden=True, **options)
+    edits = {os.path.realpath(folder / file.path): len([*file.edits]) for file in plan.files}
+    assert {path: number for path, number in edits.items() if not path.endswith("late")} == by_place
+    references = sync.references("needle", hidden=True, **options)
+    places = [(use.path, use.line, use.column) for use in (*references.definitions, *references.uses)]
+    assert len(places) == len(set(places)) > 0

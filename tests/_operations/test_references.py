@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import ripwrap
 from ripwrap import Reference, References, overlay, sync
-from ripwrap._code.occurrences import find_occurrences
+from ripwrap._code.treesitter.occurrences import find_places
+from ripwrap._code.treesitter.parser import parse_outline
 from ripwrap._operations import references as module
 from ripwrap.places import Items
 from support.cli import output, run
@@ -272,8 +273,9 @@ def test_large_files_are_left_out_unless_a_size_is_given(plant: Plant) -> None:
 )
 def test_hostile_lines_take_linear_time(plant: Plant, line: str) -> None:
     for suffix in ("py", "ts", "cpp", "kt"):
-        found = find_occurrences(f"a.{suffix}", [line] * 250, "f", ())
-        assert len(found.occurrences) <= 250 * 100
+        text = "\n".join([line] * 250)
+        found = find_places(f"a.{suffix}", text, parse_outline(f"a.{suffix}", text), "f")
+        assert len(found.places) <= 250 * 100
 
 
 @given(
@@ -282,12 +284,12 @@ def test_hostile_lines_take_linear_time(plant: Plant, line: str) -> None:
 )
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_every_whole_word_of_any_text_is_a_place(name: str, pieces: list[str]) -> None:
-    lines = "".join(pieces).split("\n")
-    found = find_occurrences(name, lines, "f", ())
-    words = sum(len(re.findall(r"\bf\b", line)) for line in lines)
-    assert len(found.occurrences) == words
-    assert all(lines[one.line - 1][one.column - 1] == "f" for one in found.occurrences)
-    assert all(one.kind == "mention" for one in found.occurrences if one.syntax != "code")
+    text = "".join(pieces)
+    lines = text.split("\n")
+    found = find_places(name, text, parse_outline(name, text), "f").places
+    assert len(found) == sum(len(re.findall(r"\bf\b", line)) for line in lines)
+    assert all(lines[one.row][one.column] == "f" for one in found)
+    assert all(one.kind == "mention" for one in found if one.syntax != "code")
 
 
 def test_places_are_searched_like_files(plant: Plant) -> None:

@@ -32,6 +32,7 @@ FILES = {
     "ignored/e.py": "needle ignored\n",
     "x.log": "needle logged\n",
     "zeros": "needle\0other needle\0",
+    "parts": "1\n\0a\nb\0002\0003\0004\n\0c\0d\0",
     "-5": "needle in a file with a dash\n",
     "patterns": "needle\nTODO\n",
     "empty": "",
@@ -118,6 +119,20 @@ needle -- src
 -H needle a.py
 -N needle
 -N -C1 needle
+-N -B1 'x|Thread' a.py
+-N -A1 'os|x|Thread' a.py
+-N -C1 'import|Thread' a.py docs
+-N -I -B1 'x|Thread' a.py
+-N -b -B1 'x|Thread' a.py
+-N --heading -C1 'import|Thread'
+-N -U -B1 'os\\n|Thread' a.py
+-N -v -B1 '^.*[a-z]' a.py
+-N -M 10 -B1 'x|Thread' a.py
+-N -0 -B1 'x|Thread' a.py
+-N --crlf -A1 'Title|lines' docs
+-N -C1 -r new 'import|Thread' a.py
+-N -B1 --null-data '^a|^c' zeros parts
+-B1 --null-data '^a|^c' parts
 -N --column needle
 -m1 needle
 -m 1 -C1 needle
@@ -180,6 +195,15 @@ nothing
 --color=never -o needle
 -Iq needle
 --ignore-case --case-sensitive needle
+--no-config needle src
+--line-buffered needle src
+--block-buffered -o needle src
+--no-messages needle gone src
+--no-messages -l needle gone a.py
+--no-messages needle gone
+--no-messages --files gone src
+-p --color=never needle
+--pretty --no-heading --color never -N needle src
 --no-line-number -o needle src
 --color=never --passthru needle docs
 """.splitlines()

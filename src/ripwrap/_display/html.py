@@ -27,15 +27,19 @@ class Gaps:
         """Return True if rg would write `--` before a message.
 
         rg writes `--` where lines of the file are missing before `message`, but only if the messages so far include a
-        line of context. For a search without line numbers, return False.
+        line of context.
         """
         if isinstance(message, Begin):
             self._next = None
-        if not isinstance(message, (Match, Context)) or message.line_number is None:
+        if not isinstance(message, (Match, Context)):
             return False
         self._context = self._context or isinstance(message, Context)
-        gap = self._context and self._next not in (None, message.line_number)
-        self._next = message.line_number + message.raw_lines.removesuffix(b"\n").count(b"\n") + 1
+        raw, end = message.raw_lines, message.line_terminator.encode()[-1:] or b"\n"
+        start, length = message.line_number, raw.removesuffix(end).count(end) + 1
+        if start is None:
+            start, length = message.absolute_offset, len(raw)
+        gap = self._context and self._next not in (None, start)
+        self._next = start + length
         return gap
 
 

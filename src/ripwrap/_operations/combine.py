@@ -10,6 +10,7 @@ from ripwrap._ripgrep.decoder import listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import AllOf, Required, required_literals
 from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.place import Place
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode, Query, unmarked, without_options
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
@@ -17,6 +18,7 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, named_paths
 from ripwrap.options import SearchOptions, StrPath, check_timeout
 from ripwrap.places.candidates import Candidates
+from ripwrap.places.items import ItemPlace
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 _ARGUMENTS = ("all_of", "any_of", "none_of", "cwd", "paths", "rg")
@@ -148,7 +150,7 @@ async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
     binary = await _binary(within, request.query, left) if others else set[str]()
     for condition in others:
         found: set[str] = set()
-        for one in request.alone(condition) if left else ():
+        for one in request.alone(condition):
             found |= await _matching(within, request, one, left, binary)
         left = left & found if condition.matching else left - found
     return sorted(map(unmarked, left), key=lambda path: path_order(os.fsencode(path)))
@@ -164,14 +166,19 @@ def _first_step(request: MatchingRequest, condition: _Condition) -> Step[Listing
 async def _matching(
     run: Runner, request: MatchingRequest, condition: _Condition, left: set[str], binary: set[str]
 ) -> set[str]:
-    """Return the files of `left` in which at least one pattern of the condition matches; see `_binary()`."""
+    """Return the files of `left` in which at least one pattern of the condition matches; see `_binary()`.
+
+    If no file is left, rg searches nothing, and only checks the patterns.
+    """
     whole, paths = request.query, sorted(left)
-    if not _can_name_files(whole):
+    if left and not _can_name_files(whole):
         step = _first_step(request, replace(condition, matching=True))
         return set((await run.collect(step)).every())
     plain = tuple(path for path in paths if path not in binary)
-    candidates = Candidates(len(paths), plain, tuple(sorted(binary & left)), (), None, whole.follows)
-    query = replace(whole, patterns=condition.patterns, mode="files-with-matches", place=candidates)
+    place: Place = Candidates(len(paths), plain, tuple(sorted(binary & left)), (), None, whole.follows)
+    if whole.place is not None:
+        place = ItemPlace(tuple)
+    query = replace(whole, patterns=condition.patterns, mode="files-with-matches", place=place)
     decoder = partial(listing_decoder, counts=query.counts)
     step = Step(query, lambda: ListingCollector[str](decoder()), None)
     return set((await run.collect(step)).every()) & left

@@ -95,9 +95,10 @@ def search(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
-            even if it is ignored, hidden, or excluded by a glob (rg-facts 40). If the paths are too long for one
-            command line, several rg processes search them, one after another. In that case, the only allowed order is
-            `sort="path"`, which sorts the files of each path, and keeps the order of `paths`.
+            even if it is ignored, hidden, or excluded by a glob (rg-facts 40). As in rg, a file is searched once for
+            each path that reaches it. If the paths are too long for one command line, several rg processes search them,
+            one after another. In that case, the only allowed order is `sort="path"`, which sorts the files of each
+            path, and keeps the order of `paths`.
         limit: Maximum number of matches, over all files. At this number, rg is stopped. To learn if there are more
             matches, ask for one match more than you show. (`max_count` is the limit for each file.)
         captures: Yield each match as a `CapturedMatch`, with the text of each group of the pattern in

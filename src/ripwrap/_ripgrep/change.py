@@ -176,6 +176,23 @@ class Change:
         yield json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
+class Once(Change):
+    """Change that keeps the results of each path once, over all runs that share it."""
+
+    def __init__(self, mode: Output) -> None:
+        super().__init__(mode, self._is_known)
+
+    def restart(self) -> None:
+        """Return to the state before the first run."""
+        super().restart()
+        self._known = set[str]()
+
+    def _is_known(self, path: str) -> bool:
+        known = path in self._known
+        self._known.add(path)
+        return known
+
+
 class Both(Change):
     """Change that does two changes, one after the other."""
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from ripwrap._concurrency import countdown
-from ripwrap._ripgrep.change import Both, Change
+from ripwrap._ripgrep.change import Both, Change, Once
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.query import Query
@@ -22,6 +22,13 @@ async def plan(query: Query, run: Runner, seconds: float | None) -> Plan:
         left = countdown(seconds)
         made = await query.place.plan(replace(query, place=None), run, seconds)
         return await _Joined(made, run, left).plan()
+    if query.once and (nested := query.nested):
+        # First the nested paths, because rg searches a file that is named past its first NUL (rg-facts 20).
+        outer = tuple(path for path in dict.fromkeys(query.paths) if path not in nested)
+        first = tuple(path for path in dict.fromkeys(query.paths) if path in nested)
+        change = Once(query.output)
+        parts = [Part(replace(query, paths=paths, once=False), change) for paths in (first, outer) if paths]
+        return await _Joined(Plan(parts), run, countdown(seconds)).plan()
     if query.overlay is not None:
         from ripwrap._ripgrep import overlaid  # late: it imports pathspec, and few searches need it
 

@@ -6,6 +6,7 @@ started, and no code reads the arguments.
 """
 
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias, Unpack, cast
@@ -59,6 +60,7 @@ class Query:
         place: Place to search besides the files on the disk, such as files in several encodings; `None` is the disk.
         must_exist: True if a path or ignore file that is missing, or cannot be read, is an error, because the answer
             has no place for it.
+        once: True if a file that two of the paths reach is searched once. rg itself searches it once for each path.
         numbered: Not `None` if items, of which several may have the same name, have a mark after their names in the
             record at the beginning of a file, and in lists of paths; see `marked()`. The text is the start of the mark.
         streamed: True if results are used as rg finds them, so that rg writes each line at once.
@@ -78,13 +80,22 @@ class Query:
     overlay: OverlayTexts | None = None
     place: SomePlace | None = None
     must_exist: bool = False
+    once: bool = False
     numbered: str | None = None
     streamed: bool = False
 
     @property
     def is_plain(self) -> bool:
         """True if one run of rg over files on the disk, or on a host, answers the search."""
-        return self.overlay is None and self.place is None
+        return self.overlay is None and self.place is None and not (self.once and self.nested)
+
+    @property
+    def nested(self) -> frozenset[str]:
+        """Paths that are below another of the paths, or stand among them twice."""
+        plain = [path.rstrip(os.sep) or os.sep for path in self.paths]
+        known = Counter(plain)
+        pairs = zip(self.paths, plain, strict=True)
+        return frozenset(path for path, one in pairs if known[one] > 1 or not known.keys().isdisjoint(_parents(one)))
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -184,7 +195,7 @@ class Query:
         """Return another query in the same directory, paths, host and overlay, with none of the other attributes."""
         return Query(
             mode, self.cwd, self.paths, patterns, SearchOptions() if options is None else options,
-            on=self.on, overlay=self.overlay,
+            on=self.on, overlay=self.overlay, once=self.once,
         )  # fmt: skip
 
     def only_files(self) -> "Query":
@@ -229,6 +240,12 @@ class Query:
                 yield value
             elif not isinstance(value, int):
                 yield from cast("Sequence[str]", value)
+
+
+def _parents(path: str) -> Iterator[str]:
+    """Yield the directories above a path, as `paths` may name them."""
+    while path != os.curdir and (above := os.path.dirname(path) or os.curdir) != path:
+        yield (path := above)
 
 
 def only_options(options: Mapping[str, object], names: Collection[str]) -> SearchOptions:

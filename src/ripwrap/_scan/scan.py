@@ -86,7 +86,8 @@ def scan(
         rules: A mapping of rule names to patterns, or an iterable of `Rule` objects, as `load_rules()` returns. Without
             it, the built-in rules for keys, tokens and passwords (`ripwrap.SECRET_RULES`).
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file that several
+            of them reach is searched once.
         overlaps: Yield all texts that rules match, also texts that overlap.
         limit: Maximum number of texts, over all files.
         rg: The rg to run, version 15 or later: a path, or a bare name to find in PATH; `None` finds one.

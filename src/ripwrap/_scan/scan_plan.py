@@ -132,5 +132,8 @@ def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[P
 
 
 def for_scan(query: Query) -> Query:
-    """Return the query of a scan: two items of one name have different marks, and errors about rg name `scan()`."""
-    return replace(query, features=(NEEDS_SCAN,), numbered="")
+    """Return the query of a scan: items of one name have different marks, and each file is searched once.
+
+    Errors about rg name `scan()`.
+    """
+    return replace(query, features=(NEEDS_SCAN,), numbered="", once=True)

@@ -91,7 +91,7 @@ class Candidates:
         if self.named is None:
             yield query
             return
-        others = query.without(*_FILE_NAMES)
+        others = replace(query.without(*_FILE_NAMES), once=False)
         # rg maps files into memory if the command line names few files, and then treats NUL bytes differently (rg-facts
         # 20). `mmap=False` turns that off. The directory itself is among the paths so that at least one path exists,
         # and rg always checks the pattern.

@@ -70,11 +70,7 @@ class Labelled(Change):
 
 
 def detection() -> Detection:
-    """Return the place of a search in files of several encodings; the query of the search has no encoding.
-
-    Raises:
-        MissingPackageError: charset-normalizer is not installed.
-    """
+    """Return the place of a search in files of several encodings; the query of the search has no encoding."""
     try:
         import_module("charset_normalizer")  # a missing package is an error of the call, not of the iteration
     except ModuleNotFoundError as error:

@@ -70,7 +70,7 @@ class InsidePlace:
 
     def source(self, query: Query, listed: Iterable[str], until: float | None) -> ArchiveSource:
         """Return the source of the items inside of the listed files, in path order."""
-        paths = sorted((path for path in listed if format_of(path, self.formats)), key=lambda path: path.split(os.sep))
+        paths = sorted({path for path in listed if format_of(path, self.formats)}, key=lambda path: path.split(os.sep))
         reader, named = DocumentReader(document_cache(), until=until), frozenset(map(os.path.normpath, query.paths))
         return ArchiveSource(query.cwd, paths, self.formats, follow=query.follows, named=named, reader=reader)
 
@@ -125,11 +125,7 @@ def in_files(
     *,
     inner: Place | None = None,
 ) -> Query:
-    """Return the query that searches files, and inside of archives, notebooks and documents.
-
-    Raises:
-        ValueError: A format is unknown or needs a package.
-    """
+    """Return the query that searches files, and inside of archives, notebooks and documents."""
     return replace(query, place=InsidePlace(check_inside(inside), limits, inner))
 
 

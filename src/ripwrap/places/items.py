@@ -73,12 +73,7 @@ class ItemPlace:
         return Plan((), more=batches.more, ahead=MAX_RUNNING, errors=batches.errors, close=batches.close)
 
     async def selects(self, query: Query, run: Runner, seconds: float | None) -> Callable[[str], bool]:
-        """Return the function that takes the name of an item and returns True if the item is to be searched.
-
-        Raises:
-            GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
-            TimeoutError: The time limit of `seconds` was reached.
-        """
+        """Return the function that takes the name of an item and returns True if the item is to be searched."""
         types: FileTypes = {}
         if not query.options.keys().isdisjoint(_CHECKED_BY_RG):
             # This query searches nothing, but rg checks its globs and file types.
@@ -158,15 +153,7 @@ class Batches:
     def __init__(
         self, query: Query, run: Runner, items: AnyItems, selects: Callable[[str], bool], seconds: float | None
     ) -> None:
-        """Begin the iteration of the items.
-
-        Args:
-            query: Query, whose options about names have no effect here; its directory is set for each batch.
-            run: Runner, which reads the items.
-            items: Items to search.
-            selects: Function that takes the name of an item and returns True if the item is to be searched.
-            seconds: Time limit for taking items; `None` is no limit.
-        """
+        """Begin the iteration of the items."""
         # rg searches the files of a batch in the order of their names, which is the order of the items.
         self._overlay = query.overlay  # archives among the files may have a text in place of their bytes
         self._left = countdown(seconds)
@@ -182,9 +169,6 @@ class Batches:
         """Write the next batch, and return its runs; see `Plan.more`.
 
         Without any item, rg still runs once, on an empty batch, because rg must check the pattern.
-
-        Raises:
-            Exception: The iterable of items raised this error, or an item is not a pair of a name and a content.
         """
         waits, self._waits = self._waits, False
         if waits:
@@ -290,11 +274,7 @@ def _json_path(name: str) -> bytes:
 
 
 def in_items(query: Query, place: ItemPlace) -> Query:
-    """Return the query of a search of items.
-
-    Raises:
-        ValueError: A search of items does not support an option of the query.
-    """
+    """Return the query of a search of items."""
     options = cast("Mapping[str, object]", query.options)
     for name, reason in _REFUSED.items():
         if options.get(name) not in (None, False, "none", (), []):

@@ -20,11 +20,7 @@ def layered(
     formats: tuple[str, ...],
     roots: Sequence[str] = (),
 ) -> Source:
-    """Return the source of items of which some are replaced by texts, and of what is inside of them.
-
-    Raises:
-        ValueError: A format is unknown or needs a package.
-    """
+    """Return the source of items of which some are replaced by texts, and of what is inside of them."""
     items = opens()
     source = items if isinstance(items, Source) else _Plain(cast("Iterable[Item]", items))
     if texts:

@@ -15,10 +15,6 @@ def revision_source(
     """Return the source that reads the files of a git revision that a query searches.
 
     `texts` are the texts that will replace files.
-
-    Raises:
-        ValueError: `rev` is empty or begins with a dash, or a path is outside of `cwd`.
-        TypeError: `rev` is not a str.
     """
     return RevisionSource(
         query.cwd,
@@ -32,12 +28,7 @@ def revision_source(
 
 
 def history_source(query: Query, rev: str, since: str | None, repositories: Directories | None) -> HistorySource:
-    """Return the source that reads the versions of files in a git history that a query searches.
-
-    Raises:
-        ValueError: `rev` is empty or begins with a dash, `since` is no date, or a path is outside of `cwd`.
-        TypeError: `rev` is not a str.
-    """
+    """Return the source that reads the versions of files in a git history that a query searches."""
     checked = check_revision(rev), check_date(since), query.roots
     limit = size_in_bytes(query.options.get("max_filesize"))
     return HistorySource(

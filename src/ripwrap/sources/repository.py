@@ -62,11 +62,7 @@ class Repository:
 
 
 def real_directories(folders: Directories) -> tuple[str, ...]:
-    """Return the real paths of directories, which need not exist.
-
-    Raises:
-        ValueError: A path is empty.
-    """
+    """Return the real paths of directories, which need not exist."""
     several = (folders,) if isinstance(folders, (str, os.PathLike)) else tuple(folders)
     if not all(os.fspath(folder) for folder in several):
         raise ValueError(
@@ -79,24 +75,13 @@ class RepositoryFinder:
     """Finder of the repository of a directory. It opens nothing outside of the allowed directories."""
 
     def __init__(self, cwd: str, allowed: tuple[str, ...] | None, check: Callable[[], object]) -> None:
-        """Set the limits.
-
-        Args:
-            cwd: Directory in a repository.
-            allowed: Real paths of the directories that the repository may use; `None` allows all.
-            check: Function that is called for each directory, and may raise an error to end the work.
-        """
+        """Set the limits."""
         self._cwd = cwd
         self._allowed = allowed
         self._check = check
 
     def find(self) -> Repository | None:
-        """Return the repository; `None` if the directory is in none.
-
-        Raises:
-            AccessDeniedError: The repository leads out of the allowed directories.
-            SearchError: A file of the repository is too large.
-        """
+        """Return the repository; `None` if the directory is in none."""
         here = os.path.realpath(self._cwd)
         ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
         across = os.environ.get("GIT_DISCOVERY_ACROSS_FILESYSTEM", "").lower() in ("1", "true", "yes", "on")
@@ -112,32 +97,17 @@ class RepositoryFinder:
         return None
 
     def check_contents(self, repository: Repository) -> None:
-        """Check that no link and no list of other directories leads out of the allowed directories.
-
-        Raises:
-            AccessDeniedError: A link or a directory leads out of the allowed directories, or a file is not regular.
-        """
+        """Check that no link and no list of other directories leads out of the allowed directories."""
         if self._allowed is None:
             return
         for folder in (*self._object_directories(repository.objects), *self._ref_directories(repository)):
             self._check_links(folder)
 
     def read(self, folder: str, name: str, max_bytes: int = _MAX_LINE_BYTES, *, cut: bool = False) -> bytes:
-        """Return the content of a file of the repository; empty if it does not exist, or is not a regular file.
-
-        Args:
-            folder: Directory of the file.
-            name: Name of the file.
-            max_bytes: Maximum size of the file.
-            cut: True to return the beginning of a larger file.
-
-        Raises:
-            AccessDeniedError: The file is a link that leads out of the allowed directories.
-            SearchError: The file is larger than `max_bytes`.
-        """
+        """Return the content of a file of the repository; empty if it does not exist, or is not a regular file."""
         path = self.real(os.path.join(folder, name))
         try:
-            with open(open_regular_file(os.path.dirname(path), os.path.basename(path), follow=False), "rb") as file:
+            with open_regular_file(os.path.dirname(path), os.path.basename(path), follow=False) as file:
                 content = file.read(max_bytes + 1)
         except OSError:
             return b""
@@ -146,11 +116,7 @@ class RepositoryFinder:
         return content[:max_bytes]
 
     def real(self, path: str) -> str:
-        """Return the real path of a file or directory of the repository.
-
-        Raises:
-            AccessDeniedError: The path leads out of the allowed directories.
-        """
+        """Return the real path of a file or directory of the repository."""
         if IS_WINDOWS and is_foreign_path(path, [PurePath(self._cwd).anchor]):
             raise self._denied()  # the check alone would send credentials to the other computer
         try:
@@ -245,18 +211,7 @@ class RepositoryFinder:
 def prepare(
     repository: Repository, finder: RepositoryFinder, folder: str, parse: Callable[[bytes], bytes]
 ) -> Mapping[str, str]:
-    """Fill an empty directory from which git reads a repository, and return the environment variables for git.
-
-    Args:
-        repository: The repository, with its real paths.
-        finder: Finder that reads its files.
-        folder: The empty directory.
-        parse: Function that takes a configuration, and returns the output of `git config --list -z`.
-
-    Raises:
-        AccessDeniedError: A link leads out of the allowed directories.
-        SearchError: A file of the repository is too large or broken.
-    """
+    """Fill an empty directory from which git reads a repository, and return the environment variables for git."""
     git, common = repository.git, repository.common
     with os.scandir(git) as entries:
         names = [entry.name for entry in entries if _PSEUDO_REF.fullmatch(entry.name)]

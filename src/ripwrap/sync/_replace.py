@@ -139,7 +139,8 @@ def replace(
             `$$` is a dollar sign. Without `escapes`, a backslash has no special meaning, as in `rg --replace`; only
             `\1` without a group such as `$1` is an error. A newline is written as it is, also in a file with CRLF.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search, any number of them; empty is all of `cwd`.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file that several
+            of them reach is searched once.
         escapes: Read `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` in the replacement as escapes.
         max_bytes: Maximum size in bytes of a file, before and after the change; larger files are left out. It is also
             the maximum size of all edits together: their old and new texts, and 500 bytes for each edit.
