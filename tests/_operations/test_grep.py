@@ -27,7 +27,7 @@ from support.paths import native
 from support.waiting import TIMEOUTS, counting_checkpoints
 
 Plant = Callable[..., Path]
-pytestmark = [pytest.mark.rg_ends, pytest.mark.usefixtures("leaks_nothing")]
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
 
 
 def places(result: GrepResult) -> list[tuple[str, int | None]]:
@@ -41,6 +41,7 @@ def corpus(plant: Plant) -> Path:
     return plant({name: "needle\nother\n" * number for number, name in enumerate(names, 1)})
 
 
+@pytest.mark.rg_ends
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.fact(22)
@@ -181,6 +182,7 @@ class TestContext:
         assert [context.text for context in result.files[0].matches[0].before] == ["4"]
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("shape", [{"one": 2000}, {f"d{n % 10}/f{n}": 20 for n in range(100)}])
@@ -310,6 +312,7 @@ def test_timeout_of_zero_gives_a_truncated_result(rg: RgBinary, corpus: Path) ->
     assert not result.exact and result.truncated and result.stop_reason == "timeout"
 
 
+@pytest.mark.rg_ends
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_grep_raises_the_same_errors_as_search(rg: RgBinary, folder: Path, anyio_backend: str) -> None:
@@ -404,6 +407,7 @@ async def test_grep_retries_when_rg_runs_out_of_threads(
     assert result == sync.grep("x", cwd=folder, rg=stand_in(body))
 
 
+@pytest.mark.rg_ends
 @pytest.mark.posix
 @pytest.mark.slow  # 21 MiB
 def test_message_counts_errors_binary_files_and_dropped_lines(rg: RgBinary, plant: Plant) -> None:
