@@ -247,10 +247,10 @@ def options_from_args(arguments: Sequence[str]) -> SearchOptions:
         else:
             strange[name] = _ELSEWHERE.get(name, "")
             continue
-        given = given if kind is bool else _read_value(name, value, kind)
+        setting = given if kind is bool else _read_value(name, value, kind)
         for other in {one for group in OVERRIDES if key in group for one in group} - {key}:
             found.pop(other, None)
-        found[key] = [*found.get(key, ()), given] if kind in (Strings, Paths) else given
+        found[key] = [*found.get(key, ()), setting] if kind in (Strings, Paths) else setting
     if strange:
         said = [f"{word} ({instead})" if instead else word for word, instead in strange.items()]
         raise ValueError(f"no options of a search: {', '.join(said)}; leave them out")
