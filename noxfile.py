@@ -14,7 +14,7 @@ nox.options.sessions = WHOLE
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
-NEWER = ["3.14", "3.15"]  # tested if they are installed; `scripts/new_pythons.sh` runs them in a chroot
+NEWER = ["3.14", "3.15"]  # tested if they are installed; the session `sid` brings them
 # Slow tests often wait, so three processes keep two CPUs busy. Each process needs five seconds to collect the tests.
 PARALLEL = ["--numprocesses=3", "--dist=worksteal"]
 FEWER = ["--numprocesses=2", "--dist=worksteal"]  # quick tests rarely wait; extras take ten seconds to import
@@ -47,7 +47,6 @@ INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"
 QUICK = ("-m", "not slow")
 QUICK_OR_PYTHON = ("-m", "not slow or python")
 SLOW = ("-m", "slow")
-FEW_CASES = {"RIPWRAP_FEW_CASES": "1"}
 NEWEST, OLDEST = "15.2.0", "13.0.0"
 
 
@@ -85,10 +84,11 @@ def slow(session: nox.Session) -> None:
 
 @nox.session(python=OTHERS or [RUNNING])
 def pythons(session: nox.Session) -> None:
-    """Run three cases of each quick test on all other installed Pythons; arguments go to pytest.
+    """Run a case of each quick test on all other installed Pythons; arguments go to pytest.
 
     The cases of a test differ in data and not in what they need of Python. The last Python has the newest rg and
-    packages, and runs all cases of the tests marked `python`; the others have the packages and the rg of `lowest`.
+    packages, and runs three cases, and all of the tests marked `python`; the others have the packages and the rg of
+    `lowest`.
     """
     if MISSING:
         print(f"nox: left out, because it is not installed: Python {', '.join(MISSING)}")
@@ -97,10 +97,10 @@ def pythons(session: nox.Session) -> None:
     if not OTHERS:
         session.skip("there is no Python but the one that runs nox")
     if session.python != OTHERS[-1]:
-        _test_lowest(session, **FEW_CASES)
+        _test_lowest(session, RIPWRAP_FEW_CASES="1")
         return
     _install(session, "test", extras="bin,cli,deflate64")
-    _test(session, NEWEST, *QUICK_OR_PYTHON, **FEW_CASES)
+    _test(session, NEWEST, *QUICK_OR_PYTHON, RIPWRAP_FEW_CASES="3")
 
 
 @nox.session
@@ -219,8 +219,18 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def sid(session: nox.Session) -> None:
+    """Run a case of each quick test on Python 3.14 and 3.15 in a chroot of Debian sid; it needs root and Debian.
+
+    The chroot is kept in `~/.cache/ripwrap/sid` (`scripts/new_pythons.sh`). Arguments go to pytest.
+    """
+    few = {"RIPWRAP_FEW_CASES": "1", "PYTHONS": " ".join(NEWER)}
+    session.run("bash", "scripts/new_pythons.sh", *QUICK, *session.posargs, external=True, env=few)
+
+
+@nox.session(venv_backend="none")
 def fresh(session: nox.Session) -> None:
-    """Run README's two commands on a fresh Debian 12 and 13, with few tests; `-- --whole` runs them as written.
+    """Run README's two commands on a fresh Debian 12, 13 and sid, with few tests; `-- --whole` runs them as written.
 
     It needs mmdebstrap or debootstrap, and root or uidmap (`scripts/fresh.py`).
     """

@@ -3,8 +3,8 @@
 Faults are links to missing pages or anchors of the site, public names that the reference lacks, pages that `llms.txt`
 lacks, pages without an icon or a description, and Python or Markdown source in the text of a page. If Chromium is
 installed, each page is also opened in a wide and a narrow window. Then pages that are wider than the window, pictures
-that do not load, copied prompts, flags on two lines, and a table of contents that is not visible in the wide window are
-faults too, and so is a search whose first result is not the expected page.
+that do not load, copied prompts, flags on two lines, and a table of contents or a part of a line of code that is not
+visible in the wide window are faults too, and so is a search whose first result is not the expected page.
 """
 
 import os
@@ -51,6 +51,33 @@ FOUND = {
     "timeout": "how-to/timeouts.html",
     "grep": "reference/api/operations.html#ripwrap.grep",
     "search_columns": "reference/api/operations.html#ripwrap.search_columns",
+    # words that no page has, or not together
+    "follow symlinks": "reference/options.html",
+    "regex lookahead pcre2": "reference/options.html",
+    "config file .ripgreprc": "reference/options.html",
+    "offline install": "how-to/air-gapped.html",
+    "test without rg": "how-to/tests.html#without-rg",
+    "ignore case": "reference/options.html",
+    "only file names": "how-to/collect.html",
+    "ssh": "how-to/remote.html",
+    "who calls a function": "how-to/references.html",
+    # docs/pictures/scorer.js was written without these
+    "alpine container image": "how-to/docker.html",
+    "claude code": "how-to/mcp.html",
+    "csv export": "how-to/tables.html#csv",
+    "embeddings": "how-to/code-index.html#embeddings",
+    "exit codes": "reference/command-line.html",
+    "gitignore": "how-to/recipes.html#how-do-i-search-files-that-gitignore-ignores",
+    "jupyter": "how-to/notebooks.html",
+    "kill rg when task is cancelled": "how-to/timeouts.html#cancelled-tasks",
+    "latin1 encoding": "explanation/encodings.html",
+    "parquet": "how-to/data-frames.html",
+    "pydantic ai": "how-to/agent-frameworks.html#pydantic-ai",
+    "pyinstaller": "how-to/frozen.html",
+    "secrets in git history": "how-to/scan.html#versions-in-a-git-history",
+    "sha256 checksum": "how-to/verify.html",
+    "undo replacement": "how-to/replace.html",
+    "zip archive": "how-to/items.html#archives-and-compressed-files",
 }
 """Beginning of the address of the first result of a search of the site; how-tos are first (docs/pictures/scorer.js)."""
 _HIDDEN_CONTENTS = "document.querySelector('.toc-tree li li')?.getBoundingClientRect().right > innerWidth"
@@ -60,6 +87,10 @@ _BROKEN = """() => [...document.querySelectorAll("code span.pre")]
     .filter(code => code.getBoundingClientRect().height > 2.2 * parseFloat(getComputedStyle(code).fontSize))
     .map(code => code.textContent)"""
 """Flags that stand on two lines."""
+_CUT = """() => [...document.querySelectorAll(".highlight pre")]
+    .filter(code => code.scrollWidth > code.clientWidth)
+    .map(code => code.innerText.split("\\n").reduce((one, other) => other.length > one.length ? other : one))"""
+"""Longest lines of blocks of code that are wider than their column."""
 _INSIDES = re.compile(r"Annotated\[|object at 0x|```")
 
 
@@ -136,7 +167,9 @@ def misplaced(site: Path, page: Page) -> Iterator[str]:
     """Yield searches of the site that have an unexpected first result."""
     for query, expected in FOUND.items():
         page.goto(f"{(site / 'search.html').as_uri()}?q={query}")
-        first = page.locator("#search-results li a").first.get_attribute("href") or ""
+        page.wait_for_function("document.querySelector('#search-results .search-summary')?.innerText")
+        results = page.locator("#search-results li a")
+        first = (results.first.get_attribute("href") if results.count() else None) or "nothing"
         if not first.startswith(expected):
             yield f"the search for {query!r} finds {first} first, not {expected}"
 
@@ -149,8 +182,11 @@ def wrong_in(page: Page) -> Iterator[str]:
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     if wide > 0:
         yield f"is {wide} pixels wider than its window"
-    if page.evaluate("innerWidth") == max(WIDTHS) and page.evaluate(_HIDDEN_CONTENTS):
-        yield "does not show its table of contents"
+    if page.evaluate("innerWidth") == max(WIDTHS):
+        if page.evaluate(_HIDDEN_CONTENTS):
+            yield "does not show its table of contents"
+        for line in page.evaluate(_CUT):
+            yield f"cuts the line of code {line!r}"
     for flag in page.evaluate(_BROKEN):
         yield f"breaks a line within {flag}"
     for copied in page.evaluate(_COPIED):

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
-SUITES = {"bookworm": "Debian 12", "trixie": "Debian 13"}
+SUITES = {"bookworm": "Debian 12", "trixie": "Debian 13", "sid": "Debian sid"}
 PACKAGES = "python3,python3-venv,python3-pip,git,ca-certificates"
 MIRROR = os.environ.get("MIRROR", "http://deb.debian.org/debian")
 PART = "test_readme or test_search or test_fresh_machine"

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 ALL_EXTRAS = bool(os.environ.get("RIPWRAP_ALL_EXTRAS"))
 
-FEW_CASES = bool(os.environ.get("RIPWRAP_FEW_CASES"))
-"""Run three cases of each test, as `nox -s pythons` does."""
+FEW_CASES = int(os.environ.get("RIPWRAP_FEW_CASES") or 0)
+"""Cases of each test to run, one or three, as `nox -s pythons` does; 0 runs all."""
 
 SLOW = os.environ.get("RIPWRAP_SLOW")
 """Slow tests to run: the part that `nox -s tests` runs, the rest that `nox -s slow` runs, or all without a value."""
@@ -147,7 +147,7 @@ def _of_the_part(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what `FEW_CASES` and `SLOW` say.
 
-    Of each test that is not about Python, `FEW_CASES` keeps the first, the middle and the last case.
+    Of each test that is not about Python, the middle case is kept, and for three cases also the first and the last one.
     """
     left = set[int]()
     if SLOW:
@@ -159,12 +159,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("python") is None:
                 cases[item.nodeid.partition("[")[0]].append(item)
-        left |= {
-            id(case)
-            for all_ in cases.values()
-            for case in all_
-            if case not in (all_[0], all_[len(all_) // 2], all_[-1])
-        }
+        for all_ in cases.values():
+            ends = (all_[0], all_[-1]) if FEW_CASES > 1 else ()
+            left |= set(map(id, all_)) - set(map(id, (all_[len(all_) // 2], *ends)))
     if left:
         config.hook.pytest_deselected(items=[item for item in items if id(item) in left])
         items[:] = [item for item in items if id(item) not in left]

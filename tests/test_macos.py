@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from ripwrap import AccessDeniedError, sync
+from ripwrap import AccessDeniedError, _safe_open, sync
 from ripwrap._safe_open import open_regular_file
 from ripwrap.binary import RgBinary
 from ripwrap.index.branches import key_of
@@ -105,13 +105,13 @@ def test_folder_below_a_link_has_one_index(tmp: Path) -> None:
 
 
 @pytest.mark.posix
-def test_links_are_not_followed_without_o_path(plant: Plant, tmp_path: Path) -> None:
+def test_links_are_not_followed_without_o_path(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     root = plant({"a/b/file": "needle"})
     (root / "link").symlink_to("a")
     (root / "a" / "b" / "linked").symlink_to("file")
-    flags = os.O_DIRECTORY | os.O_CLOEXEC
-    with open(open_regular_file(str(root), "a/b/file", follow=False, folder_flags=flags), "rb") as file:
+    monkeypatch.setattr(_safe_open, "_FOLDER_FLAGS", os.O_DIRECTORY | os.O_CLOEXEC)
+    with open_regular_file(str(root), "a/b/file", follow=False) as file:
         assert file.read() == b"needle"
     for path in ("link/b/file", "a/b/linked", "a/b", "a/b/file/x"):
         with pytest.raises(FileNotFoundError):
-            open_regular_file(str(root), path, follow=False, folder_flags=flags)
+            open_regular_file(str(root), path, follow=False)

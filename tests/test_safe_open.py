@@ -30,8 +30,8 @@ pytestmark = [
 
 
 def text(folder: Path, path: str, *, follow: bool = False, named: tuple[str, ...] = (os.curdir,)) -> str:
-    with open(open_regular_file(str(folder), path, follow=follow, roots=named)) as file:
-        return file.read()
+    with open_regular_file(str(folder), path, follow=follow, roots=named) as file:
+        return file.read().decode()
 
 
 def to_link(folder: Path, outside: Path) -> None:

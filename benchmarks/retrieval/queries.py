@@ -17,7 +17,7 @@ from typing import Any
 
 from retrieval.packages import CACHE, NPM, WHEELS, UnavailableError, package
 from ripwrap._code.enclosing import LineSpan, definition_at
-from ripwrap._code.patterns.outline import PatternOutline
+from ripwrap._code.treesitter.worker import read_outline
 
 _SKIPPED_FOLDERS = frozenset({"test", "tests", "idle_test", "site-packages", "__pycache__"})
 LIBRARY = "cpython"
@@ -180,7 +180,7 @@ def find_definition(file: Path, name: str) -> tuple[int, LineSpan]:
         UnavailableError: The file has no such definition, or several.
     """
     lines = file.read_text("utf-8").split("\n")
-    outline = PatternOutline(file.name, lines)
+    outline = read_outline(file.name, lines).outline
     sections = (outline.enclosing(number) for number in range(1, len(lines) + 1))
     found = {section.line for section in sections if section is not None and section.name == name}
     if len(found) != 1:

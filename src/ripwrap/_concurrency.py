@@ -1,8 +1,9 @@
-"""Run blocking work in worker threads, with cancellation; hold locks; replace files; warn of deprecated names."""
+"""Run work in worker threads, with cancellation; delay Ctrl-C; hold locks; replace files; warn of deprecated names."""
 
 import inspect
 import itertools
 import os
+import signal
 import threading
 import time
 import warnings
@@ -10,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from types import FrameType
 from typing import Protocol, TypeVar
 
 import anyio
@@ -200,6 +202,46 @@ async def _wait_for_child(cancelled: Cancellation) -> None:
             time.sleep(pause)  # noqa: ASYNC251
 
 
+@contextmanager
+def defer_interrupts() -> Generator[None]:
+    """Delay Ctrl-C until the end of the `with` block, in which the caller makes something and notes how to release it.
+
+    Python raises `KeyboardInterrupt` after any call, also between the call that opens a file or starts a child and the
+    assignment of its result; then nobody can close it (docs/explanation/guarantees.md). Only the main thread receives
+    Ctrl-C, and only if Python handles the signal.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    waiting: list[tuple[int, FrameType | None]] = []
+    try:
+        if callable(handler):
+            signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
+    except ValueError:  # not the main thread
+        handler = None
+    try:
+        yield
+    finally:
+        if callable(handler):
+            signal.signal(signal.SIGINT, handler)
+            for number, frame in waiting:
+                handler(number, frame)
+
+
+@contextmanager
+def opened(descriptor: Callable[[], int]) -> Generator[int]:
+    """Open a descriptor, and close it at the end of the `with` block: exactly once, whenever Ctrl-C comes.
+
+    It is closed by a function in C, because Ctrl-C may come before the first line of any other function.
+    """
+    number = -1
+    try:
+        with defer_interrupts():
+            number = descriptor()
+        yield number
+    finally:
+        if number >= 0:
+            os.close(number)
+
+
 class AnyLock(Protocol):
     """A lock for threads (`threading.Lock`) or for processes (`ProcessLock`)."""
 
@@ -237,18 +279,24 @@ class ProcessLock:
 
     def release(self) -> None:
         """Release the lock."""
-        self._lock.release()
+        with defer_interrupts():
+            self._lock.release()
 
 
 @contextmanager
 def hold_lock(lock: AnyLock, check: Callable[[], object]) -> Generator[None]:
     """Hold a lock. While waiting for it, call `check` repeatedly; an exception from `check` ends the wait."""
-    while not lock.acquire(timeout=LOCK_POLL_INTERVAL):
-        check()
+    held = False
     try:
+        while not held:
+            with defer_interrupts():
+                held = lock.acquire(timeout=LOCK_POLL_INTERVAL)
+            if not held:
+                check()
         yield
     finally:
-        lock.release()
+        if held:
+            lock.release()
 
 
 @asynccontextmanager

@@ -1,14 +1,16 @@
 """Overlays: texts that are searched in place of files on disk, such as unsaved editor buffers and proposed edits."""
 
 import errno
+import io
 import os
 import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
+from ripwrap._concurrency import defer_interrupts
 from ripwrap._text import raw_bytes, shown
 from ripwrap.options import StrPath
 
@@ -37,8 +39,8 @@ class OverlayTexts:
         """Return True if an absolute path leads to a file with a text in the overlay."""
         return self.texts.get(os.path.realpath(path)) is not None
 
-    def open(self, path: str) -> int | None:
-        """Open the text for an absolute path and return a descriptor; `None` if the overlay does not have the path."""
+    def open(self, path: str) -> io.BufferedReader | None:
+        """Open the text for an absolute path; `None` if the overlay does not have the path."""
         real = os.path.realpath(path)
         if real not in self.texts:
             return None
@@ -48,7 +50,7 @@ class OverlayTexts:
         with tempfile.TemporaryFile() as file:
             file.write(text)
             file.seek(0)
-            return os.dup(file.fileno())
+            return open(os.dup(file.fileno()), "rb")
 
 
 _ACTIVE: ContextVar[OverlayTexts | None] = ContextVar("ripwrap_overlay", default=None)
@@ -61,11 +63,9 @@ def active_overlay() -> OverlayTexts | None:
 
 def with_overlay(overlay: OverlayTexts | None, work: Callable[[], T]) -> T:
     """Call a function while this overlay, or none, is the active one, and return its result."""
-    token = _ACTIVE.set(overlay)
-    try:
-        return work()
-    finally:
-        _ACTIVE.reset(token)
+    context = copy_context()
+    context.run(_ACTIVE.set, overlay)
+    return context.run(work)
 
 
 @contextmanager
@@ -119,11 +119,15 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
     if not isinstance(texts, Mapping):
         raise TypeError(f"an overlay is a mapping of paths to texts, got {type(texts).__name__}")
     outer = _ACTIVE.get()
-    token = _ACTIVE.set(OverlayTexts(merge_texts(texts, os.path.abspath(cwd), outer.texts if outer else {})))
+    merged = OverlayTexts(merge_texts(texts, os.path.abspath(cwd), outer.texts if outer else {}))
+    token = None
     try:
+        with defer_interrupts():
+            token = _ACTIVE.set(merged)
         yield
     finally:
-        _ACTIVE.reset(token)
+        if token is not None:
+            _ACTIVE.reset(token)
 
 
 def merge_texts(

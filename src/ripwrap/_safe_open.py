@@ -6,11 +6,13 @@ opening the pipe does not block.
 """
 
 import errno
+import io
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from ripwrap._concurrency import defer_interrupts, opened
 from ripwrap._overlay import active_overlay
 
 _FILE_FLAGS: int = sum(getattr(os, flag, 0) for flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
@@ -30,20 +32,24 @@ def open_regular_file(
     *,
     follow: bool,
     roots: Sequence[str] = (os.curdir,),
-    folder_flags: int = _FOLDER_FLAGS,
-) -> int:
-    """Open a regular file, or its text in an overlay, and return the descriptor."""
+) -> io.BufferedReader:
+    """Open a regular file, or its text in an overlay."""
+    with defer_interrupts():
+        return _open_regular_file(folder, path, follow=follow, roots=roots)
+
+
+def _open_regular_file(folder: str, path: str, *, follow: bool, roots: Sequence[str]) -> io.BufferedReader:
     texts = active_overlay()
     full = os.path.join(folder, path)
     if texts is not None and (follow or path in roots or not os.path.islink(full)):
-        found = texts.open(full)
-        if found is not None:
-            return found
+        file = texts.open(full)
+        if file is not None:
+            return file
     try:
         if follow or not _CAN_OPEN_BELOW:
-            found = os.open(os.path.join(folder, path), _FILE_FLAGS)
+            found = os.open(full, _FILE_FLAGS)
         else:
-            found = _open_below(folder, *_split_root(path, roots), folder_flags)
+            found = _open_below(folder, *_split_root(path, roots))
     except OSError as error:
         if error.errno in _REPLACED_ERRNOS:
             raise _gone_error(path) from error
@@ -51,7 +57,7 @@ def open_regular_file(
     if not stat.S_ISREG(os.fstat(found).st_mode):
         os.close(found)
         raise _gone_error(path)
-    return found
+    return open(found, "rb")
 
 
 def without_replaced(folder: str, paths: Iterable[str], *, follow: bool) -> Iterator[str]:
@@ -63,26 +69,23 @@ def without_replaced(folder: str, paths: Iterable[str], *, follow: bool) -> Iter
         yield from (path for path in paths if _may_be_opened(folder, path, follow=follow))
         return
     for above, group in groupby(paths, os.path.dirname):
-        here = None
+        if follow or not _CAN_OPEN_BELOW:
+            yield from (path for path in group if _may_be_regular(os.path.join(folder, path), None))
+            continue
+        parts = [part for part in above.split(os.sep) if part not in ("", os.curdir)]
         try:
-            if not follow and _CAN_OPEN_BELOW:
-                here = _open_folder(folder, [part for part in above.split(os.sep) if part not in ("", os.curdir)])
+            with opened(lambda: open_folder(folder, parts)) as here:  # noqa: B023 - called here
+                for path in group:
+                    if _may_be_regular(os.path.basename(path), here):
+                        yield path
         except OSError as error:
             if not _is_gone(error):
-                yield from group
-            continue
-        try:
-            for path in group:
-                if _may_be_regular(os.path.join(folder, path) if here is None else os.path.basename(path), here):
-                    yield path
-        finally:
-            if here is not None:
-                os.close(here)
+                yield from group  # noqa: B031 - the rest of it
 
 
 def _may_be_opened(folder: str, path: str, *, follow: bool) -> bool:
     try:
-        os.close(open_regular_file(folder, path, follow=follow))
+        open_regular_file(folder, path, follow=follow).close()
     except OSError as error:
         return not _is_gone(error)
     return True
@@ -103,14 +106,11 @@ def read_start(path: str, most: int) -> bytes:
     """Return the first `most` bytes of a regular file. A pipe or device in its place is not read, and cannot block."""
     if not os.path.isfile(path):  # opening a device may have effects
         raise _gone_error(path)
-    found = os.open(path, _FILE_FLAGS)
-    try:
+    with opened(lambda: os.open(path, _FILE_FLAGS)) as found:
         if not stat.S_ISREG(os.fstat(found).st_mode):
             raise _gone_error(path)
         with open(found, "rb", closefd=False) as file:
             return file.read(most)
-    finally:
-        os.close(found)
 
 
 def _split_root(path: str, roots: Sequence[str]) -> tuple[str, str]:
@@ -122,27 +122,27 @@ def _split_root(path: str, roots: Sequence[str]) -> tuple[str, str]:
     return (name, path[len(name) :]) if above else (name, path)
 
 
-def _open_below(folder: str, name: str, rest: str, folder_flags: int) -> int:
+def _open_below(folder: str, name: str, rest: str) -> int:
     """Open a file below a root without following links below the root."""
     start = os.path.join(folder, name)
     parts = [part for part in rest.split(os.sep) if part not in ("", os.curdir)]
     if not parts:
         return os.open(start, _FILE_FLAGS)
-    here = _open_folder(start, parts[:-1], folder_flags)
+    here = open_folder(start, parts[:-1])
     try:
         return os.open(parts[-1], _FILE_FLAGS | _NO_FOLLOW, dir_fd=here)
     finally:
         os.close(here)
 
 
-def _open_folder(start: str, parts: Sequence[str], folder_flags: int = _FOLDER_FLAGS) -> int:
+def open_folder(start: str, parts: Sequence[str]) -> int:
     """Open a directory below `start` without following links below `start`."""
     # O_NOFOLLOW applies only to the last part of a path, so each directory is opened separately, relative to the
     # directory above (openat(2), "Rationale for openat()"). If a link replaces a directory, it is not followed.
-    here = os.open(start, folder_flags)
+    here = os.open(start, _FOLDER_FLAGS)
     for part in parts:
         try:
-            below = os.open(part, folder_flags | _NO_FOLLOW, dir_fd=here)
+            below = os.open(part, _FOLDER_FLAGS | _NO_FOLLOW, dir_fd=here)
         finally:
             os.close(here)
         here = below

@@ -16,15 +16,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ripwrap._concurrency import replace_file
+from ripwrap._concurrency import defer_interrupts, opened, replace_file
 from ripwrap._protected import refuse_protected
+from ripwrap._safe_open import open_folder
 from ripwrap._windows import IS_WINDOWS
 
 _CLOEXEC: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _READ: int = os.O_RDONLY | _CLOEXEC | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0)
 _CREATE: int = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOEXEC | _NO_FOLLOW
-_FOLDER: int = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC | _NO_FOLLOW
 _HAS_DIR_FD = bool(_NO_FOLLOW) and {os.open, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
 
 GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
@@ -82,23 +82,22 @@ class Disk:
             TooLargeError: The file has more than `max_bytes` bytes; no more of it was read.
             OSError: The file cannot be read, or is not a regular file.
         """
-        with _opened_folder(path) as (name, folder):
-            descriptor = os.open(name, _READ, dir_fd=folder)
-            try:
-                status = os.fstat(descriptor)
-                if not stat.S_ISREG(status.st_mode):
-                    raise FileNotFoundError(errno.ENOENT, "it is not a regular file any more", path)
-                if status.st_size > max_bytes:
-                    raise TooLargeError(errno.EFBIG, os.strerror(errno.EFBIG), path)
-                with open(descriptor, "rb", closefd=False) as file:  # only after the check: it raises for a directory
-                    content = file.read(status.st_size + 1)
-                    while piece := file.read(_PIECE_BYTES):  # the file grows, or is in /proc and has a size of 0
-                        content += piece
-                        if len(content) > max_bytes:
-                            raise TooLargeError(errno.EFBIG, os.strerror(errno.EFBIG), path)
-                    return content, FileState(status, _attributes(descriptor))
-            finally:
-                os.close(descriptor)
+        with (
+            _opened_folder(path) as (name, folder),
+            opened(lambda: os.open(name, _READ, dir_fd=folder)) as descriptor,
+        ):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise FileNotFoundError(errno.ENOENT, "it is not a regular file any more", path)
+            if status.st_size > max_bytes:
+                raise TooLargeError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+            with open(descriptor, "rb", closefd=False) as file:  # only after the check: it raises for a directory
+                content = file.read(status.st_size + 1)
+                while piece := file.read(_PIECE_BYTES):  # the file grows, or is in /proc and has a size of 0
+                    content += piece
+                    if len(content) > max_bytes:
+                        raise TooLargeError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+                return content, FileState(status, _attributes(descriptor))
 
     def write_beside(self, path: str, name: str, content: bytes, state: FileState) -> None:
         """Write a new file `name` into the directory of `path`, with the mode, owner and attributes in `state`.
@@ -108,8 +107,10 @@ class Disk:
         self.step("write", path)
         with _opened_for_writing(path) as (_, folder):
             target = name if folder is not None else os.path.join(os.path.dirname(path), name)
-            descriptor = os.open(target, _CREATE, 0o600, dir_fd=folder)
-            with open(descriptor, "wb") as file:
+            with (
+                opened(lambda: os.open(target, _CREATE, 0o600, dir_fd=folder)) as descriptor,
+                open(descriptor, "wb", closefd=False) as file,
+            ):
                 file.write(content)
                 file.flush()
                 _copy_metadata(descriptor, target, state)
@@ -161,7 +162,7 @@ class Disk:
     def create(self, path: str, content: bytes) -> None:
         """Write a new file."""
         self.step("create", path)
-        with _opened_for_writing(path) as (name, folder):
+        with _opened_for_writing(path) as (name, folder), defer_interrupts():
             descriptor = os.open(name, _CREATE, 0o666, dir_fd=folder)
             try:
                 with open(descriptor, "wb") as file:
@@ -199,11 +200,9 @@ def _sync(paths: list[str]) -> None:
         os.sync()
         return
     for path in paths:
-        descriptor = os.open(path, os.O_RDWR if IS_WINDOWS else os.O_RDONLY | _CLOEXEC)
-        try:
+        flags = os.O_RDWR if IS_WINDOWS else os.O_RDONLY | _CLOEXEC
+        with opened(lambda: os.open(path, flags)) as descriptor:  # noqa: B023 - called here
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 @contextmanager
@@ -215,22 +214,16 @@ def _opened_folder(path: str) -> Generator[tuple[str, int | None]]:
     if not _HAS_DIR_FD:
         yield path, None
         return
-    anchor, *parts = Path(path).parts
-    here = os.open(anchor, _FOLDER)
+    anchor, *parts, name = Path(path).parts
     try:
-        for part in parts[:-1]:
-            below = os.open(part, _FOLDER, dir_fd=here)
-            os.close(here)
-            here = below
-        yield parts[-1], here
+        with opened(lambda: open_folder(anchor, parts)) as here:
+            yield name, here
     except OSError as error:
         if error.errno is not None:  # name the whole path: the error names a part, or nothing if the disk is full
             error.filename = path
             if error.filename2 is not None:
                 error.filename2 = path
         raise
-    finally:
-        os.close(here)
 
 
 @contextmanager

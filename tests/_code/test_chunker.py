@@ -63,7 +63,7 @@ EXPECTED = {
         1-6 inc | 7-16 load | 17-40 Shop | 41-47 outer | 48-58 api | 59-69 module.exports | 70-73 later
     """,
     "shop.md": """
-        1-6 - | 7-33 Shop
+        1-6 - | 7-28 Shop | 29-33 Another
     """,
     "shop.php": """
         1-4 - | 5-34 Shop | 35-41 -
@@ -112,8 +112,8 @@ WIDE = {
         Single
     """,
     "Shop.scala": """
-        1-2 - | 3-7 Shop | 8-16 Shop.add | 17-18 Shop.one | 19-26 Shop.chain | 27-33 Shop.Inner | 34-40
-        Sells | 41-43 Main
+        1-2 - | 3-7 Shop | 8-16 Shop.add | 17-18 Shop.one | 19-24 Shop.chain | 25-26 Shop.Item |
+        27-33 Shop.Inner | 34-40 Sells | 41-43 Main
     """,
     "broken.c": """
         1-1 - | 2-8 first | 9-11 - | 12-21 second | 22-24 third
@@ -136,7 +136,7 @@ WIDE = {
         Shop.handle | 41-47 outer | 48-58 api | 59-65 - | 66-69 module.exports | 70-72 later | 73-73 -
     """,
     "shop.md": """
-        1-6 - | 7-10 Shop | 11-26 Adding `items` | 27-33 Removing
+        1-6 - | 7-10 Shop | 11-26 Adding `items` | 27-28 Removing | 29-33 Another
     """,
     "shop.php": """
         1-4 - | 5-10 Shop | 11-16 Shop.__construct | 17-31 Shop.add | 32-34 Shop.none | 35-38 Things | 39-41
@@ -257,7 +257,7 @@ KEYS = ",\n".join(f'      "key {number}": [1, 2, 3]' for number in range(100))
         ("a.py", f"def f():\n{BODY}\n\n\ny = 1\n", ["1-32 f", "30-61 f", "62-64 -"]),
         ("a.py", f"class A:\n    x = 1\n{BODY}\n    def f(self):\n        1\n", ["1-32 A", "30-62 A", "63-64 A.f"]),
         ("a.js", "(function () {\n" + "  function f() {\n    a()\n    b()\n  }\n" * 50 + "})()\n", None),
-        ("a.js", "/** Says. */\nexport default function () {\n  1;\n  2;\n}\n", ["1-5 -"]),
+        ("a.js", "/** Says. */\nexport default function () {\n  1;\n  2;\n}\n", ["1-5 default"]),
         ("a.ts",
          "export abstract class A<T> {\n  f(): T;\n  g = 1;\n}\nnamespace B {\n  export enum C {\n  X,\n  Y\n  }\n}\n",
          ["1-4 A", "5-5 B", "6-10 B.C"]),
@@ -308,7 +308,7 @@ def test_keys_of_a_large_json_object_are_chunks() -> None:
 def test_underlined_headings_start_chunks() -> None:
     text = (
         "Above.\n\nA\n===\n\n"
-        + "Text.\n" * 200
+        + "Text.\n" * 400
         + "\nB\n---\n\n"
         + "Text.\n" * 20
         + "\n# C\n\nD\n---\n"

@@ -12,13 +12,11 @@ from ripwrap._code.enclosing import (
     LineSpan,
     block_at,
     definition_at,
-    definition_kind,
     gaps_between,
     kept_lines,
     share_lines,
 )
-from ripwrap._code.outline import Section
-from ripwrap._code.patterns.outline import PatternOutline
+from ripwrap._code.treesitter.worker import read_outline
 
 SAMPLES = Path(__file__).parents[1] / "data" / "sections"
 MODULES = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))[::5]
@@ -102,16 +100,17 @@ else {
 def test_block_is_the_innermost_with_the_lines_that_open_and_close_it(
     name: str, text: str, line: int, block: tuple[int, int]
 ) -> None:
-    assert block_at(name, text.split("\n")[:-1], LineSpan(line, line)) == block
+    lines = text.split("\n")[:-1]
+    assert block_at(name, lines, LineSpan(line, line), read_outline(name, lines).literals) == block
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.iterdir()), ids=lambda path: path.name)
 def test_block_and_definition_contain_the_line(path: Path) -> None:
     lines = path.read_text("utf-8").split("\n")
-    outline = PatternOutline(path.name, lines)
+    outline, literals, _ = read_outline(path.name, lines)
     for number in range(1, len(lines) + 1):
         span = LineSpan(number, number)
-        block = block_at(path.name, lines, span)
+        block = block_at(path.name, lines, span, literals)
         assert 1 <= block.first <= number <= block.last <= len(lines)
         found = definition_at(outline, span)
         if found is None:
@@ -129,7 +128,7 @@ def test_block_and_definition_contain_the_line(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_definition_of_a_python_module_is_that_of_its_syntax_tree(path: Path) -> None:
     text = path.read_text("utf-8")
-    outline = PatternOutline(path.name, text.split("\n"))
+    outline = read_outline(path.name, text.split("\n")).outline
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.lineno != node.end_lineno:
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
@@ -137,47 +136,16 @@ def test_definition_of_a_python_module_is_that_of_its_syntax_tree(path: Path) ->
             assert found is not None
             section, span = found
             assert section.name.rpartition(".")[2] == node.name
-            assert definition_kind(path.name, section) == ("class" if isinstance(node, ast.ClassDef) else "function")
+            assert outline.kind_of(section) == ("class" if isinstance(node, ast.ClassDef) else "function")
             assert span.first <= first and (node.end_lineno or 0) <= span.last
 
 
 def test_named_definition_is_preferred() -> None:
     lines = ["class A:", "    def b(self):", "        pass", "    def c(self):", "        pass"]
-    outline = PatternOutline("a.py", lines)
+    outline = read_outline("a.py", lines).outline
     for name, span in (("A.c", (4, 5)), ("A.b", (2, 3)), ("A.none", (2, 3)), (None, (2, 3))):
         found = definition_at(outline, LineSpan(3, 4), name)
         assert found is not None and found[1] == span
-
-
-@pytest.mark.parametrize(
-    ("path", "name", "text", "kind"),
-    [
-        ("a.py", "Shop.add", "async def add(self):", "function"),
-        ("a.py", "Shop", "class Shop(Base):", "class"),
-        ("a.go", "Shop.Add", "func (s *Shop) Add(item Item) error {", "function"),
-        ("a.go", "Shop", "type Shop struct {", "type"),
-        ("a.rs", "Shop", "impl<T> Sells<T> for Shop {", "impl"),
-        ("a.rs", "add", "pub(crate) fn add(&mut self) {", "function"),
-        ("a.c", "get", "static struct item *get(struct shop *s)", "function"),
-        ("a.c", "item", "struct item {", "struct"),
-        ("a.c", "item_t", "typedef struct {", "struct"),
-        ("a.cpp", "shop::Shop::add", "int Shop::add(int a) {", "function"),
-        ("a.cpp", "shop::inner", "namespace shop::inner {", "namespace"),
-        ("A.java", "Shop.Inner", "public static class Inner extends Outer {", "class"),
-        ("A.java", "Shop.add", "public Inner add(Item item) {", "function"),
-        ("a.ts", "Price", "export interface Price {", "interface"),
-        ("a.ts", "add", "export const add = (a) => {", "function"),
-        ("a.rb", "Shop.self.make", "def self.make(a)", "function"),
-        ("a.rb", "Shop", "module Shop", "module"),
-        ("a.md", "A class of its own", "# A class of its own", "heading"),
-        ("a.toml", "tool.ruff", "[tool.ruff]", "table"),
-        ("a.yaml", "jobs.test", "test:", "key"),
-        ("a.sql", "orders", "CREATE TABLE IF NOT EXISTS orders (", "table"),
-        ("Makefile", "all", "all: build", ""),
-    ],
-)
-def test_definition_kind_is_the_keyword_of_the_language(path: str, name: str, text: str, kind: str) -> None:
-    assert definition_kind(path, Section(name=name, line=1, text=text, end_line=2)) == kind
 
 
 numbers = st.integers(1, 60)

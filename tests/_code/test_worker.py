@@ -18,7 +18,7 @@ pytest.importorskip("semble_grammars")
 import psutil
 
 from ripwrap._code.treesitter.chunker import syntax_chunks
-from ripwrap._code.treesitter.worker import SyntaxChunker
+from ripwrap._code.treesitter.worker import CodeReader
 from ripwrap._code.windows import window_chunks
 from support.parsers import FATAL, parsers, with_little_memory
 from support.waiting import TIMEOUTS, until_blocking
@@ -30,14 +30,14 @@ SMALL = "def f():\n    1\n    2\n    3\n"
 
 
 def test_worker_makes_the_same_chunks_as_in_process() -> None:
-    with closing(SyntaxChunker()) as chunker:
+    with closing(CodeReader()) as chunker:
         for path in sorted(SAMPLES.iterdir()):
             text = path.read_text() + "# é \ud800\n"
             assert chunker.chunks_of(path.name, text) == syntax_chunks(path.name, text)
 
 
 def test_one_worker_process_is_reused_and_ends_with_the_block() -> None:
-    with closing(SyntaxChunker()) as chunker:
+    with closing(CodeReader()) as chunker:
         assert chunker.chunks_of("a.txt", "x\n") and parsers() == []
         chunker.chunks_of("a.py", "x\n")
         before = parsers()
@@ -49,7 +49,7 @@ def test_one_worker_process_is_reused_and_ends_with_the_block() -> None:
 @pytest.mark.usefixtures("leaks_nothing")
 def test_idle_worker_ends_and_the_next_file_starts_another() -> None:
     """An idle process ends by itself, with its thread and its pipes."""
-    with closing(SyntaxChunker(idle=0.05)) as chunker:
+    with closing(CodeReader(idle=0.05)) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
         until_blocking(lambda: parsers() == [])
         until_blocking(lambda: "ripwrap-worker-idle" not in {thread.name for thread in threading.enumerate()})
@@ -59,7 +59,7 @@ def test_idle_worker_ends_and_the_next_file_starts_another() -> None:
 @pytest.mark.usefixtures("leaks_nothing")
 def test_worker_ends_with_a_chunker_that_nothing_closes() -> None:
     """The thread that waits for the idle process does not keep the chunker alive."""
-    chunker = SyntaxChunker()
+    chunker = CodeReader()
     chunker.chunks_of("a.py", SMALL)
     assert len(parsers()) == 1
     del chunker
@@ -68,7 +68,7 @@ def test_worker_ends_with_a_chunker_that_nothing_closes() -> None:
 
 
 def test_each_chunker_has_one_worker_for_all_threads() -> None:
-    with closing(SyntaxChunker()) as one, closing(SyntaxChunker()) as other, ThreadPoolExecutor(4) as threads:
+    with closing(CodeReader()) as one, closing(CodeReader()) as other, ThreadPoolExecutor(4) as threads:
         chunks = threads.map(lambda chunker: chunker.chunks_of("a.py", SMALL), [one, other] * 8)
         assert {found[0].symbol for found in chunks} == {"f"}
         assert len(parsers()) == 2
@@ -82,10 +82,10 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
     before = f"""
         import os, signal, sys, threading
         import psutil
-        from ripwrap._code.treesitter.worker import SyntaxChunker
+        from ripwrap._code.treesitter.worker import CodeReader
 
         SMALL = {SMALL!r}
-        chunker = SyntaxChunker()
+        chunker = CodeReader()
         def parsers():
             return [child.pid for child in psutil.Process().children() if "worker" in " ".join(child.cmdline())]
     """
@@ -155,7 +155,7 @@ def test_forked_child_starts_a_worker_of_its_own() -> None:
 
 
 def test_file_that_crashes_the_parser_falls_back_to_windows() -> None:
-    with closing(SyntaxChunker()) as chunker:
+    with closing(CodeReader()) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
         (parser,) = parsers()
         with_little_memory(parser)
@@ -167,7 +167,7 @@ def test_file_that_crashes_the_parser_falls_back_to_windows() -> None:
 @pytest.mark.posix
 def test_hung_worker_costs_only_one_file_its_symbols() -> None:
     for seconds in TIMEOUTS:
-        with closing(SyntaxChunker(seconds=seconds)) as chunker:
+        with closing(CodeReader(seconds=seconds)) as chunker:
             before = chunker.chunks_of("a.py", SMALL)[0].symbol
             for parser in parsers():
                 parser.suspend()
@@ -181,7 +181,7 @@ def test_hung_worker_costs_only_one_file_its_symbols() -> None:
 @pytest.mark.usefixtures("leaks_nothing")
 def test_worker_killed_while_idle_costs_no_file_its_symbols() -> None:
     """After the kernel had killed an idle process, the next file was split into windows."""
-    with closing(SyntaxChunker()) as chunker:
+    with closing(CodeReader()) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
         (worker,) = parsers()
         worker.kill()
@@ -207,7 +207,7 @@ def test_worker_inherits_no_keys_from_the_environment(monkeypatch: pytest.Monkey
     for name in ("OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OLLAMA_HOST", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "not-for-others")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    with closing(SyntaxChunker()) as chunker:
+    with closing(CodeReader()) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
         given = Path(f"/proc/{parsers()[0].pid}/environ").read_bytes()
     names = {entry.partition(b"=")[0] for entry in given.split(b"\0")}
@@ -220,6 +220,6 @@ def test_worker_runs_without_a_home_directory(monkeypatch: pytest.MonkeyPatch, t
         if name not in ("PATH", "SYSTEMROOT"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with closing(SyntaxChunker()) as chunker:
+    with closing(CodeReader()) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
     assert list(tmp_path.rglob("*python*"))  # the folder of the unpacked grammars, which is named after the Python

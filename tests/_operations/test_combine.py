@@ -43,6 +43,7 @@ def expected(
     return sorted(set.intersection(*sets).difference(*map(found, none_of)))
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.rg_ends

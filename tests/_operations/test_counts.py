@@ -57,6 +57,7 @@ def raw_paths(rg: RgBinary, folder: Path, *flags: str) -> list[str]:
     return sorted(os.fsdecode(path)[2:] for path in raw(rg, folder, "--null", *flags).split(b"\0")[:-1])
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 @pytest.mark.usefixtures("leaks_nothing")
 async def test_files_with_and_without_matches_equal_rgs(rg: RgBinary, corpus: Path, anyio_backend: str) -> None:
@@ -187,6 +188,7 @@ def test_file_types_keep_types_without_globs() -> None:
     assert decode_types(b"a: *.a, *.{b,c}\nb: \n") == {"a": ("*.a", "*.{b,c}"), "b": ("",)}
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.slow
 @pytest.mark.posix
 @pytest.mark.parametrize("mode", ["files_with_matches", "files_without_match", "count", "count_matches"])

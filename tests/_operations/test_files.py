@@ -17,7 +17,7 @@ from ripwrap.binary import RgBinary
 from support.paths import native, slashed
 
 Plant = Callable[..., Path]
-pytestmark = [pytest.mark.rg_ends, pytest.mark.usefixtures("leaks_nothing")]
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
 
 
 def listed(folder: Path, **options: Any) -> list[str]:
@@ -61,6 +61,7 @@ def test_empty_folder_gives_an_empty_list(rg: RgBinary, folder: Path) -> None:
     assert listed(folder, rg=rg) == []
 
 
+@pytest.mark.rg_ends
 def test_options_of_files_select_files(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"a.py": "", "b.c": "", ".h": "", "sub/c.py": "", ".git/config": "", ".gitignore": "b.c"})
     assert listed(folder, rg=rg) == [".gitignore", ".h", "a.py", "sub/c.py"]
@@ -84,6 +85,7 @@ def test_folders_of_rgs_index_are_left_out_and_files_of_that_name_are_not(rg: Rg
     assert listed(folder, rg=rg, paths=".ripgrep") == [".ripgrep/index"]
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 @pytest.mark.parametrize("limit", [0, 1, 3, 10, 20])
 async def test_files_yields_exactly_limit_paths(newest: RgBinary, plant: Plant, limit: int) -> None:

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,7 @@ from support.paths import native
 from support.waiting import TIMEOUTS, counting_checkpoints
 
 Plant = Callable[..., Path]
-pytestmark = [pytest.mark.rg_ends, pytest.mark.usefixtures("leaks_nothing")]
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
 
 
 def places(result: GrepResult) -> list[tuple[str, int | None]]:
@@ -40,6 +41,7 @@ def corpus(plant: Plant) -> Path:
     return plant({name: "needle\nother\n" * number for number, name in enumerate(names, 1)})
 
 
+@pytest.mark.rg_ends
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.fact(22)
@@ -180,6 +182,7 @@ class TestContext:
         assert [context.text for context in result.files[0].matches[0].before] == ["4"]
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("shape", [{"one": 2000}, {f"d{n % 10}/f{n}": 20 for n in range(100)}])
@@ -309,6 +312,7 @@ def test_timeout_of_zero_gives_a_truncated_result(rg: RgBinary, corpus: Path) ->
     assert not result.exact and result.truncated and result.stop_reason == "timeout"
 
 
+@pytest.mark.rg_ends
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_grep_raises_the_same_errors_as_search(rg: RgBinary, folder: Path, anyio_backend: str) -> None:
@@ -346,6 +350,9 @@ def test_error_names_the_type_of_an_invalid_pattern(folder: Path) -> None:
         sync.grep(b"x", cwd=folder)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a pattern must be a str or a sequence of str, got int"):
         sync.grep(5, cwd=folder)  # type: ignore[arg-type]
+    for compiled in (re.compile("x"), ["x", re.compile("x")]):
+        with pytest.raises(TypeError, match=r"got Pattern; pass its \.pattern, and its flags as options"):
+            sync.grep(compiled, cwd=folder)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no pattern"):
         sync.grep([], cwd=folder)
 
@@ -400,6 +407,7 @@ async def test_grep_retries_when_rg_runs_out_of_threads(
     assert result == sync.grep("x", cwd=folder, rg=stand_in(body))
 
 
+@pytest.mark.rg_ends
 @pytest.mark.posix
 @pytest.mark.slow  # 21 MiB
 def test_message_counts_errors_binary_files_and_dropped_lines(rg: RgBinary, plant: Plant) -> None:

@@ -12,12 +12,11 @@ import pytest
 import ripwrap
 from ripwrap import Section, overlay, sync
 from ripwrap._code.outline import outline_rows
-from ripwrap._code.patterns.outline import PatternOutline
+from ripwrap._code.treesitter.worker import read_outline
 from ripwrap._operations.expand import MAX_SOURCE_BYTES
 from support.cli import output, run
 from support.effort import times
 from support.paths import native
-from support.syntax_sections import SyntaxSections
 
 Plant = Callable[..., Path]
 
@@ -60,7 +59,7 @@ def test_sections_come_in_the_order_of_lines_with_qualified_names(plant: Plant, 
 def test_outline_has_the_sections_that_enclose_the_lines(name: str) -> None:
     """The samples are of 27 languages and formats."""
     lines = (SAMPLES / name).read_text().split("\n")
-    made = PatternOutline(name, lines)
+    made = read_outline(name, lines).outline
     enclosing = {made.enclosing(number) for number in range(1, len(lines) + 1)} - {None}
     found = sync.outline(name, cwd=SAMPLES)
     assert set(found) == enclosing
@@ -81,74 +80,6 @@ def test_outline_of_python_has_the_definitions_of_ast() -> None:
     ]
     found = [(one.name.split(".")[-1], one.line) for one in sync.outline(path)]
     assert sorted(found) == sorted(nodes) and len(nodes) > 100
-
-
-NODES = {"lua": {"function_declaration", "function_definition"}, "perl": {"function_definition"}}
-"""Types of nodes that are definitions, in languages that ripwrap itself does not read with tree-sitter."""
-
-DIFFERENCES: dict[str, tuple[set[str], set[str]]] = {
-    "Shop.java": ({"Point 68"}, {"run 40"}),  # a compact constructor; a method of an anonymous class
-    "Shop.scala": (set(), {"Item 25"}),  # a class without a body
-    "shop.c": ({"EACH 3", "SQUARE 5"}, {"main 63"}),  # macros; a function with two heads, by preprocessor
-    "shop.cpp": (set(), {"Node 22"}),  # a type on one line in a class
-    "shop.go": ({"Price 17"}, {"add 50", "inner 8"}),  # a type in a group; a function and a struct without a name
-    "shop.js": ({"api 48"}, {"adds 61"}),  # an object of functions; a function that is an argument
-    "shop.lua": (set(), {"size 34"}),  # a function that is the value of a field
-    "shop.php": (set(), {"x 40"}),  # a method of an anonymous class
-    "shop.pl": ({"declared 31"}, {"Inner 33"}),  # a declaration; a package
-    "shop.py": ({"PRICES 6"}, set()),  # a long constant
-    "shop.ts": ({"iterator] 37"}, set()),  # a method with a computed name
-    # In YAML, an outline has no keys of one line, and has keys of the items of lists.
-    "shop.yaml": ({"name 1", "branches 4", "runs-on 7"}, {"run 11", "two 23", "with 16"}),
-}
-"""Definitions that only tree-sitter has, and those that only the outline has, with their first lines."""
-
-LATE_ENDS = {".md", ".pl", ".scala", ".toml", ".yaml"}
-"""Suffixes of languages in which a section of a tree may end later, e.g. after the blank lines before the next one."""
-
-
-def tree_names(name: str, text: str) -> dict[str, int]:
-    """Return the last lines of the definitions in a syntax tree, by the last part of the name and the first line."""
-    from tree_sitter import Parser
-
-    from ripwrap._code.languages import language_name
-    from ripwrap._code.treesitter.parser import load_grammars, parse_outline
-
-    tree = parse_outline(name, text)
-    if tree is not None:
-        sections = {SyntaxSections(tree).enclosing(number) for number in range(1, text.count("\n") + 1)} - {None}
-        return {f"{one.name.split('.')[-1]} {one.line}": one.end_line for one in sections if one and one.name}
-    language = language_name(name, text) or ""
-    found: dict[str, int] = {}
-    left = [Parser(load_grammars().get_language(language)).parse(text.encode()).root_node]
-    while left:
-        node = left.pop()
-        named = node.child_by_field_name("name")
-        if node.type in NODES[language] and named is not None and named.text:
-            found[f"{named.text.decode().split('.')[-1]} {node.start_point.row + 1}"] = node.end_point.row + 1
-        left += node.children
-    return found
-
-
-COMPARED = [name for name in NAMES if Path(name).suffix not in ("", ".html", ".ini", ".rst", ".sql", ".zig")]
-
-
-@pytest.mark.extra
-@pytest.mark.parametrize("name", [name for name in COMPARED if name != "broken.c"])
-def test_outline_has_the_names_and_lines_of_tree_sitter(name: str) -> None:
-    """Samples of twenty-one languages; patterns and trees differ in `DIFFERENCES` alone."""
-    pytest.importorskip("tree_sitter")
-    pytest.importorskip("semble_grammars")
-    wanted = tree_names(name, (SAMPLES / name).read_text())
-    found = {f"{one.name.split('.')[-1]} {one.line}": one.end_line for one in sync.outline(name, cwd=SAMPLES)}
-    assert (wanted.keys() - found.keys(), found.keys() - wanted.keys()) == DIFFERENCES.get(name, (set(), set()))
-    if Path(name).suffix not in LATE_ENDS:
-        both = wanted.keys() & found.keys()
-        assert {one: wanted[one] for one in both} == {one: found[one] for one in both}
-
-
-def test_twenty_one_languages_are_compared() -> None:
-    assert len({Path(name).suffix for name in COMPARED}) == 21
 
 
 @pytest.mark.parametrize(
@@ -187,6 +118,7 @@ def test_pipe_does_not_stall(tmp_path: Path) -> None:
         sync.outline("a.py", cwd=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["{", '"'])
 def test_lines_take_bounded_memory(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.js").write_text(f"{line}\n" * 20_000)

@@ -261,6 +261,7 @@ async def test_accents_and_unspaced_scripts_match_with_and_without_an_index(
         assert set(paths(await index.search(query))) == found
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_ignored_query_words_are_reported(plant: Plant, caplog: pytest.LogCaptureFixture) -> None:

@@ -24,7 +24,7 @@ from support.outcomes import cut
 from support.patterns import ENCODINGS, NOISE, Sample, encoded, samples
 from support.waiting import TIMEOUTS
 
-pytestmark = [pytest.mark.rg_ends, pytest.mark.usefixtures("leaks_nothing")]
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
 
 Plant = Callable[..., Path]
 C = TypeVar("C", bound=Collector)
@@ -174,6 +174,7 @@ def test_timeout_of_a_later_run_keeps_the_matches_of_the_first(
     assert sum(len(file.matches) for file in result.files) == 2
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 @pytest.mark.slow
 async def test_dense_search_is_found_without_a_seam(rg: RgBinary, plant: Plant, anyio_backend: str) -> None:
@@ -216,6 +217,7 @@ PAGES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.rg_ends
 @pytest.mark.slow
 @pytest.mark.stress
 @pytest.mark.posix

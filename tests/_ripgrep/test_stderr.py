@@ -112,8 +112,26 @@ def test_huge_pcre2_offset_is_ignored() -> None:
     assert error.offset is None
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "rg: error parsing flag -C: value is not a valid number: number too large to fit in target type",
+        "rg: error parsing flag --max-filesize: invalid size: size too big in '99999999999999999G'",
+        "error: Invalid value for '--max-count <NUM>': number too large to fit in target type",
+        "invalid integer found in size '99999999999999999999': number too large to fit in target type",
+    ],
+)
+def test_number_that_is_too_large_is_answered_with_the_limit(said: str) -> None:
+    assert str(failure(("rg",), 2, said.encode())).endswith("\nPass a smaller number: rg counts up to 2**64 - 1.")
+
+
 def test_failure_by_a_signal_names_the_signal() -> None:
     assert "killed by signal 9" in str(failure(("rg",), -9, b"rg: error parsing glob"))
+    assert str(failure(("rg",), -9, b"")).startswith(
+        "rg was killed by signal 9; the system does that if memory is short, and macOS if the program is in "
+        "quarantine\n"
+        "Try again with threads=1, or pass the path of another rg as rg="
+    )
 
 
 @pytest.mark.posix

@@ -13,12 +13,12 @@ import zipfile
 import zlib
 from pathlib import Path
 
-import inflate64
 import pytest
 
 from ripwrap import ExtractionFailedError
 from ripwrap.binary.archive import MAX_MEMBERS, MAX_UNPACKED_BYTES, extract
 from ripwrap.binary.releases import MAX_BINARY_BYTES
+from support.deflate64 import deflated
 from support.mirror import targz, zipped
 
 STRICT = bool(os.environ.get("RIPWRAP_ALL_RGS"))
@@ -178,8 +178,7 @@ def test_full_disk_is_not_reported_as_a_broken_archive() -> None:
 def deflate64(folder: str, content: bytes) -> bytes:
     """Return a zip as `7z -mm=Deflate64` makes it; the standard library cannot write or read one."""
     name = f"{folder}/rg.exe".encode()
-    deflater = inflate64.Deflater()
-    packed: bytes = deflater.deflate(content) + deflater.flush()
+    packed = deflated(content)
     sizes = struct.pack("<III", zlib.crc32(content), len(packed), len(content))
     common = struct.pack("<HHHHH", 21, 0, 9, 0, 33) + sizes + struct.pack("<HH", len(name), 0)
     local = b"PK\x03\x04" + common + name + packed
@@ -204,9 +203,10 @@ def test_damaged_deflate64_is_rejected(at: int) -> None:
 
 
 def test_deflate64_without_the_extra_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = deflate64(FOLDER, PROGRAM)
     monkeypatch.setitem(sys.modules, "inflate64", None)
     monkeypatch.setitem(sys.modules, "zipfile_deflate64", None)
-    assert_refused(deflate64(FOLDER, PROGRAM), r'pip install "ripwrap\[deflate64\]"', "a.zip", f"{FOLDER}/rg.exe")
+    assert_refused(made, r'pip install "ripwrap\[deflate64\]"', "a.zip", f"{FOLDER}/rg.exe")
 
 
 @pytest.mark.slow

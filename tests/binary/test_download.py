@@ -319,6 +319,11 @@ def test_proxy_of_the_environment_is_used(server: Mirror, monkeypatch: pytest.Mo
     assert fetched("http://mirror.invalid") == CONTENT
 
 
+def test_refused_proxy_is_named(server: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    assert_refused("http://mirror.invalid", says="check the address and password of the proxy in HTTPS_PROXY")
+
+
 def test_credentials_are_sent_only_to_their_host_and_never_shown(
     server: Mirror, caplog: pytest.LogCaptureFixture
 ) -> None:

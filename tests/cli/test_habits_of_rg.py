@@ -1,6 +1,8 @@
 """Habits of rg that the command line has: links are not followed, and a pipe is read if there is no PATH."""
 
+import gzip
 import io
+import lzma
 import os
 import subprocess
 import sys
@@ -176,6 +178,31 @@ def test_closed_standard_input_is_empty(command: tuple[str, ...]) -> None:
     ended = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
     assert (ended.stdout, ended.stderr) == (b"", b"")
     assert ended.returncode == (0 if command == ("scan",) else 1)
+
+
+def test_search_zip_reads_compressed_files(plant: Plant) -> None:
+    folder = plant({"a": "needle\n", "b.gz": gzip.compress(b"needle\n"), "c.xz": lzma.compress(b"needle\n")})
+    assert output("search", "needle", "-z", "-l", "--sort=path", cwd=folder) == "a\nb.gz!/b\nc.xz!/c\n"
+    assert output("search", "needle", "-z", "--no-search-zip", "-l", cwd=folder) == "a\n"
+
+
+def test_pretty_is_short_for_three_flags_that_later_ones_override(plant: Plant) -> None:
+    folder = plant({"a": "needle\n"})
+    colored = "\x1b[35ma\x1b[0m\n\x1b[32m1\x1b[0m:\x1b[1;31mneedle\x1b[0m\n"
+    assert output("-p", "needle", cwd=folder) == output("-N", "--no-heading", "-p", "needle", cwd=folder) == colored
+    assert output("-p", "--no-heading", "--color=never", "needle", cwd=folder) == "a:1:needle\n"
+
+
+@pytest.mark.slow
+@pytest.mark.posix
+def test_line_buffered_results_do_not_wait_for_the_end(plant: Plant) -> None:
+    folder = plant({"a": "needle\n"})
+    os.mkfifo(folder / "fifo")
+    argv = [*RIPWRAP, "needle", "a", "fifo", "-j1", "--line-buffered"]
+    with subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"a:1:needle\n"
+        (folder / "fifo").write_bytes(b"")
 
 
 def test_tree_of_a_directory_that_is_only_in_the_revision(plant: Plant) -> None:

@@ -195,6 +195,15 @@ nothing
 --color=never -o needle
 -Iq needle
 --ignore-case --case-sensitive needle
+--no-config needle src
+--line-buffered needle src
+--block-buffered -o needle src
+--no-messages needle gone src
+--no-messages -l needle gone a.py
+--no-messages needle gone
+--no-messages --files gone src
+-p --color=never needle
+--pretty --no-heading --color never -N needle src
 --no-line-number -o needle src
 --color=never --passthru needle docs
 """.splitlines()

@@ -1,6 +1,7 @@
 """`python -m ripwrap` as a program: its exit, closed streams, Ctrl-C, and missing packages."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -158,6 +159,35 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-", "2> >(exec true)"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "search 'foo('",
+        "search needle a gone",
+        "search -l needle a gone",
+        "search needle --coverage",
+        "search needle late",
+        "files a gone",
+        "--frobnicate",
+    ],
+)
+def test_stderr_that_cannot_be_written_changes_no_answer(words: str, stderr: str, plant: Plant) -> None:
+    """A full one made 1 of the exit code 2, and a pipe without a reader 0; both cut the results after a warning."""
+    if stderr == "2>/dev/full" and not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    folder = plant({"a": "needle\n", "late": b"needle\n" + b"x\n" * 50_000 + b"\0\nneedle\n"})
+
+    def ended(redirection: str) -> tuple[int, bytes]:
+        line = f"{shlex.join(RIPWRAP)} {words} --sort=path {redirection}"
+        argv, null, pipe = ["bash", "-c", line], subprocess.DEVNULL, subprocess.PIPE
+        done = subprocess.run(argv, cwd=folder, stdin=null, stdout=pipe, check=False)
+        return done.returncode, done.stdout
+
+    assert ended(stderr) == ended("2>/dev/null")
 
 
 @pytest.mark.parametrize(

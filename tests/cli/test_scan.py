@@ -102,7 +102,7 @@ def test_help_lists_only_flags_that_a_scan_takes(planted: Path) -> None:
         "--rg",
         "--cwd",
     }
-    others |= {"--rev", "--repository", "--inside", "--on", "--history", "--since"}
+    others |= {"--rev", "--repository", "--inside", "--search-zip", "--on", "--history", "--since"}
     for flag in known - others - {"--overlaps", "--limit", "--no-line-number"}:
         name = flag.removeprefix("--").replace("-", "_")
         assert {name, name.removeprefix("no_"), f"no_{name}"} & set(SearchOptions.__annotations__) - set(REFUSED), flag

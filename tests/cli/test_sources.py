@@ -120,6 +120,7 @@ class TestInside:
         assert text in run("search", "needle", *arguments, cwd=folder, code=2).stderr.decode()
 
 
+@pytest.mark.slow
 def test_each_mode_and_command_reads_a_revision_and_archives(repository: Path) -> None:
     """`-c` and `-l` refused `--inside`."""
     (repository / "f.zip").write_bytes(zipped({"x.py": b"needle\nneedle\n"}))

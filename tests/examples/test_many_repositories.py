@@ -33,6 +33,7 @@ def hits(out: str) -> tuple[list[str], list[str]]:
     return sorted(shown.splitlines()), counts.splitlines()
 
 
+@pytest.mark.loops("asyncio")
 @LOOPS
 def test_every_repository_below_a_folder_is_searched(repos: Path, loop: tuple[str, ...]) -> None:
     code, out, err = run("many_repositories.py", "TODO", repos, "--limit", "2", *loop)
@@ -52,6 +53,7 @@ def test_named_folders_are_searched_once_even_without_git(repos: Path) -> None:
     assert (code, err) == (0, "")
 
 
+@pytest.mark.loops("asyncio")
 @LOOPS
 def test_limit_ends_each_search(
     stand_in: Callable[..., Path], repos: Path, monkeypatch: pytest.MonkeyPatch, loop: tuple[str, ...]
@@ -98,6 +100,7 @@ def test_no_match_is_exit_code_1(repos: Path) -> None:
     assert (code, out, err) == (1, f"\n0 in {repos}/one\n0 in {repos}/two\n", "")
 
 
+@pytest.mark.loops("asyncio")
 @LOOPS
 def test_error_of_all_repositories_is_printed_once(repos: Path, loop: tuple[str, ...]) -> None:
     code, out, err = run("many_repositories.py", "(", repos, *loop)

@@ -50,6 +50,7 @@ def _ways(
     }
 
 
+@pytest.mark.slow
 def test_equal_chunks_are_one_result_with_their_number(plant: Plant, rg: RgBinary, tmp_path: Path) -> None:
     folder = plant(TREE)
     for name, ask in _ways(folder, tmp_path / "index", rg).items():

@@ -39,6 +39,7 @@ async def paths(index: Index, query: str, **options: Any) -> list[str]:
     return [found.path for found in await index.search(query, **options)]
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_search_within_max_age_lists_no_files(index: Index, counting: CountingRg, plant: Plant) -> None:
     assert await paths(index, "alpha", max_age=math.inf) == ["a.py"]  # builds the index
@@ -56,6 +57,7 @@ async def test_search_within_max_age_lists_no_files(index: Index, counting: Coun
     assert counting.listings == 6
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_max_age_considers_only_refreshes_of_the_same_object(
     index: Index, counting: CountingRg, home: Path
@@ -69,6 +71,7 @@ async def test_max_age_considers_only_refreshes_of_the_same_object(
     assert counting.listings == 3
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_another_branch_is_refreshed_within_max_age(index: Index, counting: CountingRg, plant: Plant) -> None:
     plant({".git/HEAD": "ref: refs/heads/main\n"})
@@ -78,6 +81,7 @@ async def test_another_branch_is_refreshed_within_max_age(index: Index, counting
     assert counting.listings == 2
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_index_that_is_deleted_within_max_age_is_rebuilt(index: Index, counting: CountingRg) -> None:
     await index.search("alpha")
@@ -88,6 +92,7 @@ async def test_index_that_is_deleted_within_max_age_is_rebuilt(index: Index, cou
     assert counting.listings == 3
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_max_age_has_no_effect_without_refresh(index: Index, counting: CountingRg, plant: Plant) -> None:
     await index.refresh()

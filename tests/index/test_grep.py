@@ -248,6 +248,7 @@ def test_broken_links_cause_the_same_errors_as_in_grep(tree: Path, tmp_path: Pat
     assert {str(error) for error in expected.errors} == {str(error) for error in found.errors}
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_async_index_grep_has_the_same_answer_as_grep(tree: Path, tmp_path: Path) -> None:

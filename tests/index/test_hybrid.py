@@ -34,7 +34,7 @@ import psutil
 from retrieval.queries import Corpus, Query
 from retrieval.run import measure_method
 from ripwrap import EmbeddingError, RankedChunk, RipwrapError, sync
-from ripwrap._code.treesitter.worker import SyntaxChunker
+from ripwrap._code.treesitter.worker import CodeReader
 from ripwrap.index import Index, Progress
 from ripwrap.index.embeddings import vectors as vector_search
 from ripwrap.index.embeddings.hybrid import MAX_TEXTS_PER_SEARCH
@@ -239,7 +239,7 @@ def test_parser_process_that_cannot_start_raises(monkeypatch: pytest.MonkeyPatch
     for program in (tmp_path / "nowhere", Path("/bin/false")):
         monkeypatch.setattr(sys, "executable", str(program))
         with (
-            closing(SyntaxChunker()) as chunker,
+            closing(CodeReader()) as chunker,
             pytest.raises(RipwrapError, match=r"does not work: .*; pass chunker='windows' to split by lines"),
         ):
             chunker.chunks_of("a.py", SHOP)
@@ -264,7 +264,7 @@ def test_chunker_syntax_raises_if_it_is_not_installed(plant: Plant, home: Path) 
     assert error.startswith(
         "RipwrapError chunker='syntax' needs tree-sitter 0.26.1 or later and semble-grammars: pip install "
     )
-    assert error.endswith('[syntax]"')
+    assert error.endswith('[code]"')
 
 
 def test_unknown_chunker_raises() -> None:

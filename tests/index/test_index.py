@@ -65,7 +65,6 @@ async def rebuilt_answers(root: Path, home: Path) -> list[list[str]]:
     return answers
 
 
-@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_first_search_builds_the_index_and_returns_chunk_and_reasons(index: Index) -> None:
     first = (await index.search("where are cookies stored"))[0]
@@ -103,17 +102,6 @@ async def test_symbol_of_a_result_is_its_most_relevant_method(
     plant({"session.py": SESSION})
     for found in (await index.search(query), await ripwrap.rank(query, cwd=index.root)):
         assert (found[0].path, found[0].symbol) == ("session.py", name)
-
-
-@pytest.mark.anyio
-async def test_refresh_reports_added_changed_removed_and_unchanged_files(index: Index, plant: Plant) -> None:
-    assert counts(await index.refresh()) == (3, 0, 0, 0)
-    assert counts(await index.refresh()) == (0, 0, 0, 3)
-    plant({"src/cart.py": "class Basket: pass\n", "new.txt": "new\n"})
-    (index.root / "README.md").unlink()
-    done = await index.refresh()
-    assert counts(done) == (1, 1, 1, 1)
-    assert done.chunks == 2 and done.seconds > 0
 
 
 @pytest.mark.anyio
@@ -460,7 +448,6 @@ async def test_search_without_refresh_uses_the_last_refresh(index: Index, plant:
     assert set(await paths(index, "cookies")) == {"new.py", "src/cookies.py", "README.md"}
 
 
-@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_progress_is_reported_in_order_and_can_end_the_refresh(index: Index, plant: Plant) -> None:
     plant({f"many/{number}.txt": "word\n" for number in range(200)})
@@ -524,14 +511,6 @@ async def test_status_describes_the_index(index: Index, home: Path) -> None:
     assert (status.view, status.location, status.model, status.sent) == ("no repository", str(home), None, ())
     assert status.bytes > 0 and status.changed_at is not None
     assert [(view.name, view.files, view.current) for view in status.views] == [("no repository", 3, True)]
-
-
-@pytest.mark.anyio
-async def test_empty_files_are_counted(index: Index, plant: Plant) -> None:
-    plant({"empty": ""})
-    await index.refresh()
-    assert (await index.status()).files == 4
-    assert (await index.check()).ok
 
 
 def on(root: Path, head: str) -> None:
@@ -779,16 +758,6 @@ def test_locks_and_numpy_are_imported_on_first_use() -> None:
     code = "import sys, ripwrap.index; print('filelock' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("where", ["", "src"])
-async def test_index_may_lie_in_the_indexed_folder(plant: Plant, where: str, anyio_backend: str) -> None:
-    root = plant(SHOP)
-    async with Index(root, location=root / where) as index:
-        first = await index.refresh()
-        assert (first.added, first.skipped) == (len(SHOP), ())
-        assert (await index.refresh()).unchanged == len(SHOP)
 
 
 @pytest.mark.anyio

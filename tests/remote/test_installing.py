@@ -66,6 +66,7 @@ def bare(needs_posix: None, container: Container, tmp_path: Path) -> Container:
     return container
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_installed_rg_is_used(bare: Container, there: str, cache: Path, plant: Plant) -> None:
     plant({"a": "needle\n"})
@@ -167,6 +168,7 @@ def test_home_that_cannot_be_written_is_an_error(bare: Container, there: str, do
         bare.install_blocking(source=there)
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_rg_is_installed_over_ssh(
     box: SshHost, there: str, plant: Plant, tmp_path: Path, request: pytest.FixtureRequest

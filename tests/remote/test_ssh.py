@@ -23,6 +23,7 @@ Plant = Callable[..., Path]
 RunningIn = Callable[[Path], list[psutil.Process]]
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_remote_search_gives_the_answers_of_a_local_search(box: SshHost, there: str, plant: Plant) -> None:
     names = [b"\xff\xfe", b"a\nb", b"-x", b"$(touch y)", b"'\"`\\", "ä".encode(), b"~"]

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import inflate64
 import pytest
 
 from _operations.test_inside import tarred, zipped
 from ripwrap import RipwrapError, sync
 from ripwrap._deflate64 import inflated
 from ripwrap.sources.archives import ArchiveSource, Bounds
+from support.deflate64 import deflated
 
 pytestmark = pytest.mark.usefixtures("temporary", "leaks_nothing")
 TEXT = b"".join(
@@ -259,9 +259,7 @@ class TestNames:
 
 def deflate64(files: dict[str, bytes]) -> bytes:
     """Return a zip as `7z -mm=Deflate64` makes it."""
-    packed = {
-        name: (deflater := inflate64.Deflater()).deflate(content) + deflater.flush() for name, content in files.items()
-    }
+    packed = {name: deflated(content) for name, content in files.items()}
     out = bytearray(zipped(packed, zipfile.ZIP_STORED))
     for name, content in files.items():
         for sign, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):

@@ -5,6 +5,7 @@ import json
 import lzma
 import os
 import sys
+import tarfile
 import threading
 import time
 import tracemalloc
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import lists, sampled_from, tuples
 
 from ripwrap import sources, sync
 from ripwrap._ripgrep import spool
@@ -110,6 +113,149 @@ class TestDirectories:
             return memory_of(source_of(path))
 
         assert peak(40) < peak(4) + 1_000_000  # the headers have 7 MB more
+
+
+def header(name: str, kind: bytes, size: int, **fields: Any) -> bytes:
+    """Return the header of an entry of a tar, with a size that need not be true."""
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    for key, value in fields.items():
+        setattr(info, key, value)
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % tarfile.BLOCKSIZE)
+
+
+def pax(kind: bytes, **values: str) -> bytes:
+    """Return a PAX header for the next entry (`x`) or for all later ones (`g`)."""
+    data = b""
+    for key, value in values.items():
+        record = f" {key.replace('__', '.')}={value}\n".encode()
+        size = len(record) + 1
+        while len(record) + len(str(size)) != size:
+            size += 1
+        data += str(size).encode() + record
+    return header("pax", kind, len(data)) + padded(data)
+
+
+def old_sparse(size: int, data: bytes) -> bytes:
+    """Return a sparse entry of GNU tar: it states the size of the whole file, and has only some of its bytes."""
+    block = bytearray(header("sparse", tarfile.GNUTYPE_SPARSE, len(data)))
+    block[386:410] = b"%011o\0%011o\0" % (0, len(data))
+    block[483:495] = tarfile.itn(size, 12, tarfile.GNU_FORMAT)  # type: ignore[attr-defined]
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block) + padded(data)
+
+
+def sparse_1_0(size: int, data: bytes) -> bytes:
+    """Return a sparse entry of version 1.0, whose map is at the beginning of its bytes."""
+    content = padded(b"1\n0\n%d\n" % len(data)) + data
+    head = pax(tarfile.XHDTYPE, GNU__sparse__major="1", GNU__sparse__minor="0", GNU__sparse__realsize=str(size))
+    return head + header("sparse", tarfile.REGTYPE, len(content)) + padded(content)
+
+
+WITHOUT_DATA = (tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
+STATED = (5, 513, 3 * MIB, 5 << 30, 1 << 60)
+
+ENTRIES: dict[str, Callable[[int], bytes]] = {
+    **{
+        f"type {kind.decode()}": lambda size, kind=kind: header("entry", kind, size, linkname="x")  # type: ignore[misc]
+        for kind in WITHOUT_DATA
+    },
+    **{
+        f"type {kind.decode()} with a size from PAX": lambda size, kind=kind: (  # type: ignore[misc]
+            pax(tarfile.XHDTYPE, size=str(size)) + header("entry", kind, 0)
+        )
+        for kind in WITHOUT_DATA
+    },
+    "sparse of GNU": lambda size: old_sparse(size, b"data\n"),
+    "sparse 0.0": lambda size: pax(tarfile.XHDTYPE, GNU__sparse__size=str(size)) + header("s", tarfile.REGTYPE, 0),
+    "sparse 0.1": lambda size: (
+        pax(tarfile.XHDTYPE, GNU__sparse__map="0,5", GNU__sparse__size=str(size))
+        + header("s", tarfile.REGTYPE, 5)
+        + padded(b"data\n")
+    ),
+    "sparse 1.0": lambda size: sparse_1_0(size, b"data\n"),
+    "file": lambda _: header("file", tarfile.REGTYPE, 700) + padded(b"a" * 700),
+    "unknown type": lambda _: header("file", b"Z", 700) + padded(b"a" * 700),
+    "long name": lambda _: (
+        header("././@LongLink", tarfile.GNUTYPE_LONGNAME, 301)
+        + padded(b"n" * 300 + b"\0")
+        + header("n", tarfile.REGTYPE, 2)
+        + padded(b"b\n")
+    ),
+}
+"""Entries that state a size; each has fewer bytes in the archive, or the same number."""
+
+LARGE_HEADERS: dict[str, Callable[[int], bytes]] = {
+    "PAX": lambda size: header("pax", tarfile.XHDTYPE, size),
+    "PAX of Solaris": lambda size: header("pax", tarfile.SOLARIS_XHDTYPE, size),
+    "PAX for all": lambda size: header("pax", tarfile.XGLTYPE, size),
+    "long name": lambda size: header("././@LongLink", tarfile.GNUTYPE_LONGNAME, size),
+    "long link": lambda size: header("././@LongLink", tarfile.GNUTYPE_LONGLINK, size),
+}
+
+
+class Zeros(io.RawIOBase):
+    """File with some bytes and then zeros, which counts how many bytes are read."""
+
+    def __init__(self, start: bytes, size: int) -> None:
+        self._start, self._size, self._at, self.taken = start, size, 0, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        size = min(len(buffer), self._size - self._at)
+        part = self._start[self._at : self._at + size]
+        buffer[:size] = part + bytes(size - len(part))
+        self._at += size
+        self.taken += size
+        return size
+
+
+class TestHeadersOfTar:
+    @pytest.mark.parametrize("stated", STATED)
+    @pytest.mark.parametrize("entry", [*ENTRIES])
+    def test_header_after_any_entry_is_limited(self, entry: str, stated: int) -> None:
+        start = header("first", tarfile.REGTYPE, 2) + padded(b"a\n") + ENTRIES[entry](stated)
+        for kind, large in LARGE_HEADERS.items():
+            file: Any = Zeros(start + large(1 << 30), 2 << 30)
+            source = ArchiveSource("", [], ("tar",), Bounds(member_bytes=MIB), follow=False)
+            tracemalloc.start()
+            try:
+                names = [name for name, _ in source.members("a.tar", file)]
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+            assert names[0] == "a.tar!/first"
+            assert source.errors[-1].message == "broken: a header has more than 1048576 bytes", kind
+            assert file.taken < len(start) + 2 * MIB
+            assert peak < 8 * MIB
+
+    @settings(max_examples=times(60, 2000), deadline=None)
+    @given(parts=lists(tuples(sampled_from([*ENTRIES]), sampled_from(STATED)), max_size=6))
+    def test_entries_do_not_hide_what_follows(self, parts: list[tuple[str, int]]) -> None:
+        """Names of PAX and GNU with nearly as many bytes as the limit are read, whatever stands before them."""
+        name = "l" * 1_000_000
+        long = header("././@LongLink", tarfile.GNUTYPE_LONGLINK, len(name) + 1) + padded(name.encode() + b"\0")
+        last = header("last", tarfile.REGTYPE, 2) + padded(b"z\n")
+        content = b"".join(ENTRIES[entry](stated) + long + last for entry, stated in parts) + last
+        source = ArchiveSource("", [], ("tar",), Bounds(member_bytes=MIB), follow=False)
+        found = [text for name, text in source.members("a.tar", io.BytesIO(content + bytes(1024))) if "last" in name]
+        assert found == [b"z\n"] * (len(parts) + 1)
+        # A sparse file of 3 MiB and more is larger than a member may be, and no other error comes.
+        assert all("not searched: larger than" in error.message for error in source.errors)
 
 
 class TestMembers:

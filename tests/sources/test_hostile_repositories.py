@@ -3,21 +3,33 @@
 import os
 import shutil
 import subprocess
+import sys
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import sha1
 from pathlib import Path
+from types import FrameType
+from typing import IO, TYPE_CHECKING
 
+import anyio
 import pytest
 
 import ripwrap
 from ripwrap import AccessDeniedError, SearchError, sync
 from ripwrap._concurrency import poll_intervals
+from ripwrap._edits import replace as replacing
 from ripwrap.sources import git as git_sources
 from ripwrap.sources import repository
+from ripwrap.sources.git_process import Git
 from support.effort import times
 from support.git import require_git
+from support.waiting import until
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 pytestmark = [pytest.mark.slow, pytest.mark.posix, pytest.mark.usefixtures("temporary", "leaks_nothing")]
 
@@ -526,3 +538,68 @@ class TestBombs:
         monkeypatch.setattr(git_sources, "MAX_ENTRIES", 1)
         with pytest.raises(SearchError, match="select fewer with paths or since"):
             list(sync.search_history("needle", cwd=root))
+
+
+OPENING = (Git.open, repository.prepare, repository._link, repository._settings)  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_search_that_ends_while_the_repository_is_prepared_leaves_nothing(tmp_path: Path, late: bool) -> None:
+    """The search ends at each line in turn that prepares the directory for git, and also right before it is used."""
+    root = make(tmp_path / "root", "needle")
+    codes = {function.__code__ for function in OPENING}
+
+    def end_at(number: int) -> int:
+        """End the search at the `number`-th line, and return how many lines there were."""
+        seen, known = 0, Git(str(root), None, 1 << 20)
+        ending = threading.Thread(target=known.close)
+
+        def trace(frame: FrameType, event: str, _: object) -> "TraceFunction | None":
+            nonlocal seen
+            seen += event == "line"
+            if event == "line" and seen == number:
+                ending.start()
+                ending.join(0.05)  # it may wait for a lock of this thread
+            return trace if frame.f_code in codes else None
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            known.open()
+            known.read("rev-parse", "HEAD")
+        except InterruptedError:
+            assert number
+        finally:
+            sys.settrace(before)
+            if ending.ident:
+                ending.join()
+            if late or not number:
+                known.close()
+        assert os.listdir(tmp_path / "temporary") == [], f"line {number}"
+        return seen
+
+    lines = end_at(0)
+    assert lines > 20
+    for number in range(1, lines + 1):
+        end_at(number)
+
+
+def test_replacement_that_is_cancelled_leaves_no_probes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts that rg is asked about are written by a thread, for which a cancelled task does not wait."""
+    (tmp_path / "a.txt").write_text("a")
+    begun, ended = threading.Event(), threading.Event()
+
+    def waiting(path: str, mode: str) -> IO[bytes]:
+        begun.set()
+        ended.wait(20)
+        return open(path, mode)
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(ripwrap.replace, "(a)", "$1$1", cwd=tmp_path))
+            await until(begun.is_set)
+            group.cancel_scope.cancel()
+        ended.set()
+
+    monkeypatch.setattr(replacing, "open", waiting, raising=False)
+    anyio.run(main)

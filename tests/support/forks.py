@@ -20,7 +20,7 @@ from typing import Any
 IMPORTED = (
     *("asyncio", "anyio._backends._asyncio", "filelock", "pydantic._internal._serializers", "pydantic.dataclasses"),
     *("sqlite3", "tantivy", "ripwrap", "ripwrap.index", "ripwrap.sync", "ripwrap.workspace.core"),
-    "ripwrap._code.patterns.documents",
+    "ripwrap._code.treesitter.worker",
 )
 """Modules that programs import, and those that ripwrap and its packages import late."""
 

@@ -557,8 +557,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "links that replace a directory are not followed",
         "_safe_open.py",
-        "below = os.open(part, folder_flags | _NO_FOLLOW, dir_fd=here)",
-        "below = os.open(part, folder_flags, dir_fd=here)",
+        "below = os.open(part, _FOLDER_FLAGS | _NO_FOLLOW, dir_fd=here)",
+        "below = os.open(part, _FOLDER_FLAGS, dir_fd=here)",
         "test_safe_open.py::test_replaced_file_is_not_opened",
     ),
     Guard(

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from ripwrap._code.treesitter.worker import SyntaxChunker
+from ripwrap._code.treesitter.worker import CodeReader
 from ripwrap._subprocess import windows
 from support.waiting import until_blocking
 from windows.conftest import StandIn
@@ -124,7 +124,7 @@ def peeked(popen: windows.Popen) -> bytes:
 
 def test_parser_is_in_a_job_and_ends_with_its_chunker(tmp_path: Path) -> None:
     before = set(psutil.Process().children())
-    with closing(SyntaxChunker()) as chunker:
+    with closing(CodeReader()) as chunker:
         assert [chunk.symbol for chunk in chunker.chunks_of("a.py", "def f():\n    1\n    2\n    3\n")] == ["f"]
         (parser,) = set(psutil.Process().children()) - before
     until_blocking(lambda: not parser.is_running())
@@ -133,8 +133,8 @@ def test_parser_is_in_a_job_and_ends_with_its_chunker(tmp_path: Path) -> None:
 def test_parser_ends_with_a_python_that_is_killed() -> None:
     program = """
         import psutil
-        from ripwrap._code.treesitter.worker import SyntaxChunker
-        chunker = SyntaxChunker()
+        from ripwrap._code.treesitter.worker import CodeReader
+        chunker = CodeReader()
         chunker.chunks_of("a.py", "def f():\\n    1\\n    2\\n    3\\n")
         print(*(child.pid for child in psutil.Process().children()), flush=True)
         input()

@@ -54,8 +54,10 @@ def test_places_are_grouped_by_kind_and_marked_if_in_doubt(api: str, plant: Plan
 @pytest.mark.parametrize("name", ["references", "find_usages", "Find_Symbol", "list_code_usages"])
 def test_other_names_of_the_tool_and_its_arguments_are_accepted(plant: Plant, name: str) -> None:
     ws = sync.Workspace(plant(SHOP))
-    assert slashed(ws.call(name, {"name": "pay", "glob": "*.js", "limit": "1"})).startswith(
-        "Calls:\n  shop/other.js:1:"
+    assert slashed(ws.call(name, {"name": "pay", "glob": "*.js", "limit": "2"})) == (
+        "Definitions:\n  shop/till.py:1: def pay(amount):  [to line 2]\n\n"
+        "Calls:\n  shop/other.js:1: pay();  [low confidence]\n\n"
+        "(1 definition and 1 use in 2 lines of 2 files.)"
     )
 
 
@@ -86,8 +88,8 @@ def test_files_are_chosen_by_path_glob_type_and_visibility(plant: Plant) -> None
 
     assert paths() == set(SHOP)
     assert paths(path="shop/till.py") == {"shop/till.py"}
-    assert paths(file_pattern="!*.py") == {"shop/other.js"}
-    assert paths(file_type="js") == {"shop/other.js"}
+    assert paths(file_pattern="!*.py") == {"shop/other.js", "shop/till.py"}
+    assert paths(file_type="js") == {"shop/other.js", "shop/till.py"}
     assert paths(include_hidden=True) == {*SHOP, ".hidden.py"}
     assert paths(include_ignored=True) == {*SHOP, "build/a.py"}
 

@@ -101,6 +101,7 @@ def test_rg_is_given_the_candidates(tree: Path, tmp_path: Path, spy: Path) -> No
         assert searches(spy)[0].endswith("-- .")
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_async_grep_content_uses_the_index(tree: Path, tmp_path: Path, spy: Path) -> None:
     async with Workspace(tree, index=tmp_path / "index", rg=spy) as workspace:

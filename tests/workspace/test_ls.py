@@ -288,6 +288,7 @@ def unprivileged(calls: list[tuple[list[str], str, str, str]]) -> list[str]:
     return list(json.loads(done.stdout))
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_notes_name_no_unreadable_path_outside_of_the_roots(rg: RgBinary, folder: Path, plant: Plant) -> None:
     """With `follow=True`, a path behind a link lay below the root by its name, and was shown."""

@@ -265,6 +265,7 @@ def test_wrong_list_of_files_is_one_error(arguments: dict[str, Any], says: str, 
     assert sync.Workspace(plant({"a": "x\n", "b": "x\n"})).call("read_file", arguments).startswith(f"Error: {says}")
 
 
+@pytest.mark.slow
 def test_several_files_share_the_length_of_an_answer(plant: Plant) -> None:
     root = plant({f"f{number}": "line\n" * 5_000 for number in range(40)} | {"long": "x" * 90_000})
     asked = sync.Workspace(root)

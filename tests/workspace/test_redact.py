@@ -260,6 +260,7 @@ def late_after(number: int) -> tuple[Callable[[], None], list[int]]:
     return check, calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["a", "password=", "PRIVATE KEY ", PREFIXES[-2]])
 def test_deadline_is_kept_in_one_long_line(piece: str) -> None:
     line = piece * (1_000_000 // len(piece))
@@ -276,6 +277,7 @@ def test_keys_are_sought_until_the_deadline() -> None:
         key_lines(io.BytesIO(text.encode()), check=late_after(1_000)[0])
 
 
+@pytest.mark.slow
 def test_lines_of_an_endless_key_take_a_byte_each() -> None:
     text = f"{BEGIN} PRIVATE KEY-----\n" + "\n" * 200_000
     file = io.BytesIO(text.encode())
@@ -473,6 +475,7 @@ SLOW_RULES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", SLOW_RULES)
 def test_rule_with_many_ways_can_be_ended_at_each_place(pattern: str) -> None:
     line = "token" * 20_000

@@ -1,8 +1,6 @@
 """Names in answers of the tools: each can be passed back, and no two files have the same one."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -151,16 +149,3 @@ def test_errors_of_rg_name_the_option(rg: RgBinary, plant: Plant, option: str, v
         next(sync.search("a", cwd=plant({"a": "a"}), rg=rg, **{option: value}))
     assert "--" not in str(raised.value)
     assert option in str(raised.value) or (option == "dfa_size_limit" and rg.version < (14,))  # rg 13 names no flag
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("order", ["before", "after"])
-def test_search_works_without_select_poll(rg: RgBinary, plant: Plant, order: str) -> None:
-    """Eventlet removes `select.poll`, and searches failed with an `AttributeError`."""
-    remove, use = "import select; del select.poll, select.epoll", "from ripwrap import sync"
-    lines = [remove, use] if order == "before" else [use, remove]
-    code = "\n".join((*lines, f"print(sync.grep('a', cwd='.', rg={rg.path!r}).total_matches)"))
-    done = subprocess.run(
-        (sys.executable, "-c", code), cwd=plant({"a": "a\n"}), capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (done.stdout, done.stderr) == ("1\n", "")

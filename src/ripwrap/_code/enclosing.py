@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ripwrap._code.outline import Outline, Section
-from ripwrap._code.patterns.definition import ScannedFile, indentation
-from ripwrap._code.patterns.scanner import DIRECTIVE, scan_lines
+from ripwrap._code.languages import language_name
+from ripwrap._code.outline import LiteralSpan, Outline, Section
 
 _HEAD_COST = 2
 _TAIL_COST = 4
@@ -18,19 +17,12 @@ The distance to the match has weight 1. The cost of a line is the smallest of th
 `kept_lines()` keeps the lines with the lowest cost.
 """
 
-_FUNCTION_WORDS = r"def(?:p|macro)?|fn|fun|func|function|sub|subroutine|proc|procedure"
-_TYPE_WORDS = (
-    r"class|struct|interface|enum|union|trait|impl|protocol|extension|actor|record|object|mod|module|defmodule|namespace"
-    r"|package|given|type|contract"
-)
-_KEYWORD = rf"\b(?:({_FUNCTION_WORDS})|({_TYPE_WORDS}))\b"
-_KINDS = {"html": "heading", "markdown": "heading", "rst": "heading", "ini": "table", "toml": "table", "yaml": "key"}
-"""Kind of the sections of each document format except SQL."""
-
-_CREATE = re.compile(
-    r"\s*CREATE\b[\w\s]*?\b(TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|INDEX|TYPE|SCHEMA|DATABASE|SEQUENCE|ROLE|USER"
-    r"|DOMAIN|EVENT|PACKAGE|POLICY|EXTENSION)\b",
-    re.IGNORECASE,
+_MAX_LINE_CHARS = 2_000
+"""Maximum number of characters of a line in which blocks are looked for."""
+_WORD_ENDS = frozenset({None, "bash", "bats", "elixir", "julia", "lua", "ruby", "scala"})
+"""Languages in which a word such as `end` ends a block; None is an unknown one."""
+_DIRECTIVE = re.compile(
+    r"\s*#\s*(?:if|ifdef|ifndef|elif|else|endif|include|define|undef|pragma|line|error|region|endregion)\b"
 )
 _BRACKETS = re.compile(r"[()\[\]{}]")
 _OPENERS = {")": "(", "]": "[", "}": "{"}
@@ -82,42 +74,15 @@ def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> 
     return found, LineSpan(first, found.end_line)
 
 
-def definition_kind(path: str, section: Section) -> str:
-    """Return the kind of a definition, read from the line that defines it.
-
-    The kind is `function` or a keyword of the language, such as `class`, `struct` or `interface`. In a document, it is
-    `heading`, `table` or `key`; in SQL, it is what CREATE creates, such as `table` or `view`. A line without a known
-    keyword defines a function if it has a `(` or `=>`; otherwise the kind is empty.
-    """
-    from ripwrap._code.patterns.languages import Document, language_patterns  # late: patterns of all languages
-
-    language = language_patterns(path, ())
-    if isinstance(language, Document) and language.format in _KINDS:
-        return _KINDS[language.format]
-    if create := _CREATE.match(section.text):
-        return create[1].lower()
-    name = re.escape(re.split(r"\.|::", section.name)[-1])
-    keyword = re.search(rf"{_KEYWORD}[\s*]*(?:\([^()]*\)\s*)?(?:[\w.]+(?:\.|::))*{name}(?!\w)", section.text)
-    if keyword is None and ("(" in section.text or "=>" in section.text):
-        return "function"
-    keyword = keyword or re.search(_KEYWORD, section.text)
-    if keyword is None:
-        return ""
-    return "function" if keyword[1] else keyword[2]
-
-
-def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
+def block_at(path: str, lines: Sequence[str], span: LineSpan, literals: Sequence[LiteralSpan] = ()) -> LineSpan:
     """Return the innermost block around some lines, with the line that opens it and the line that closes it.
 
     A block is a line with the deeper indented lines below it, or a pair of brackets with the lines between them.
-    Outside of blocks, return the lines between the nearest blank lines above and below.
+    Outside of blocks, return the lines between the nearest blank lines above and below. Indentation and brackets in
+    comments and strings (`literals`) do not count.
     """
-    from ripwrap._code.patterns.languages import Indented, language_patterns  # late: patterns of all languages
-
-    language = language_patterns(path, lines)
-    source = scan_lines(lines, None if language is None else language.opener)
-    words = isinstance(language, Indented) and not language.plain
-    around = _Blocks(source, _CLOSER if words else _BRACKET_CLOSER).around(span.first - 1, span.last - 1)
+    words = language_name(path, lines[0] if lines else "") in _WORD_ENDS
+    around = _Blocks(lines, literals, _CLOSER if words else _BRACKET_CLOSER).around(span.first - 1, span.last - 1)
     if around is None:
         around = _paragraph(lines, span.first - 1, span.last - 1)
     return LineSpan(around[0] + 1, around[1] + 1)
@@ -178,13 +143,35 @@ def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list
     return shared
 
 
+def indentation(line: str) -> int:
+    """Return the width of a line's leading white space; a tab extends to the next multiple of eight, as in Python."""
+    width = len(line) - len(line.lstrip())
+    return len(line[:width].expandtabs()) if "\t" in line[:width] else width
+
+
 class _Blocks:
     """Blocks of a file, found by indentation and by brackets. Lines are given by their indexes, from 0."""
 
-    def __init__(self, source: ScannedFile, closer: re.Pattern[str]) -> None:
-        self._source = source
+    def __init__(self, lines: Sequence[str], literals: Sequence[LiteralSpan], closer: re.Pattern[str]) -> None:
+        self._lines = lines
         self._closer = closer
-        self._code = source.code
+        self._continued: set[int] = set()
+        """Lines that begin in a string."""
+        self._code = [line[:_MAX_LINE_CHARS].rstrip("\r\n") for line in lines]
+        for one in reversed(literals):
+            for index in range(min(one.last, len(lines) - 1), one.first - 1, -1):
+                self._cut(index, one)
+
+    def _cut(self, index: int, one: LiteralSpan) -> None:
+        """Put blanks in place of a comment in a line, and quotes in place of a string."""
+        code = self._code[index]
+        start, end = (one.start if index == one.first else 0), (one.end if index == one.last else len(code))
+        if index > one.first and not one.is_comment and not (index == one.last and not end):
+            self._continued.add(index)
+        if one.is_comment and not code[end:].strip():
+            self._code[index] = code[:start]
+        else:
+            self._code[index] = code[:start] + (" " if one.is_comment else '"') * (end - start) + code[end:]
 
     def around(self, first: int, last: int) -> tuple[int, int] | None:
         """Return the first and last line of the smallest block around some lines, or None outside of blocks.
@@ -199,7 +186,10 @@ class _Blocks:
 
     def _is_code(self, index: int) -> bool:
         code = self._code[index]
-        return bool(code.strip()) and code != DIRECTIVE and index not in self._source.continued
+        return bool(code.strip()) and not _DIRECTIVE.match(code) and index not in self._continued
+
+    def _is_comment(self, index: int) -> bool:
+        return not self._code[index].strip() and bool(self._lines[index].strip())
 
     def _next(self, index: int) -> int:
         """Return the index of the next line of code, or the number of lines if no code follows."""
@@ -210,11 +200,11 @@ class _Blocks:
 
     def _by_indentation(self, first: int, last: int) -> tuple[int, int] | None:
         start = first
-        while start > 0 and not self._is_code(start) and not self._source.is_comment(start):
+        while start > 0 and not self._is_code(start) and not self._is_comment(start):
             start -= 1  # the line is blank, or in a string
-        if self._source.is_comment(start):
+        if self._is_comment(start):
             # A comment belongs to the code below it, unless the comment is indented deeper.
-            indent = max(indentation(self._source.lines[start]), self._indent(self._next(start)))
+            indent = max(indentation(self._lines[start]), self._indent(self._next(start)))
             header = self._above(start, indent)
         elif self._indent(self._next(start)) > self._indent(start):
             header = start
@@ -250,7 +240,7 @@ class _Blocks:
             end, at = at, self._next(at)
             if closes and not (_SIGNATURE_END.match(self._code[end]) and self._indent(at) > indent):
                 break
-        while end + 1 in self._source.continued:
+        while end + 1 in self._continued:
             end += 1
         return begin, end
 
@@ -261,7 +251,7 @@ class _Blocks:
         """
         open_: list[tuple[str, int]] = []
         for index, code in enumerate(self._code):
-            if index in self._source.clipped:
+            if len(self._lines[index]) > _MAX_LINE_CHARS:
                 continue
             for bracket in _BRACKETS.findall(code):
                 if bracket in "([{":

@@ -1,10 +1,4 @@
-"""Table of languages: it maps a file name, an extension or a `#!` line to the name of a language.
-
-Two backends find definitions, and use these names as keys: `patterns/languages.py` maps the names to regular
-expressions, `treesitter/languages.py` maps them to the node types of a grammar. Two languages have two names even if
-one of the backends treats them as the same language. For example, Cython uses the patterns of Python, but not its
-grammar.
-"""
+"""Table of languages: it maps a file name, an extension or a `#!` line to the name of a language."""
 
 import re
 from pathlib import PurePath
@@ -18,12 +12,16 @@ _EXTENSIONS_OF = {
     "cpp": "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp cu cuh",
     "csharp": "cs csx",
     "cython": "pyx",
+    "dart": "dart",
+    "elixir": "ex exs",
     "go": "go",
+    "haskell": "hs",
     "html": "html htm xhtml",
     "ini": "ini cfg conf properties service desktop",
     "java": "java",
     "javascript": "js jsx mjs cjs node",
     "json": "json jsonc json5 webmanifest code-workspace",
+    "julia": "jl",
     "kotlin": "kt kts",
     "lua": "lua",
     "make": "mk mak make",
@@ -35,6 +33,7 @@ _EXTENSIONS_OF = {
     "plain data": "jsonl ndjson geojson txt text log csv tsv lock xml svg map ipynb diff patch po pot",
     "python": "py pyi pyw python",
     "quarto": "qmd",
+    "r": "r",
     "rst": "rst rest",
     "ruby": "rb rake gemspec ru ruby",
     "rust": "rs",
@@ -46,6 +45,7 @@ _EXTENSIONS_OF = {
     "tsx": "tsx",
     "typescript": "ts mts cts",
     "yaml": "yaml yml",
+    "zig": "zig",
 }
 _FILE_NAMES_OF = {
     "bash": ".bashrc .bash_profile .profile .zshrc",

@@ -1,12 +1,7 @@
-"""Interface to find the definition that encloses a line, and the text of an outline.
-
-`patterns.outline` implements this interface with regular expressions, which work for every file. Its class
-`PatternOutline` reads a whole file, and its class `NearbyOutline` reads, in languages such as Python, only lines near
-the requested lines.
-"""
+"""Sections of a file: its definitions, headings, tables or keys, with their names and lines; no I/O."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple
 
 from ripwrap.models import Model
 
@@ -52,12 +47,87 @@ def outline_rows(sections: Sequence[Section]) -> Iterator[str]:
         yield f"{section.line}-{section.end_line}: {'  ' * min(level, _MAX_INDENTED_LEVELS)}{section.text}".rstrip()
 
 
-class Outline(Protocol):
-    """Interface to ask for the definitions of one file."""
+class Definition(NamedTuple):
+    """A definition in a file, with its own name. Lines are given by their indexes, from 0."""
+
+    name: str
+    kind: str
+    first: int
+    line: int
+    last: int
+    parent: int
+    """Index of the definition around it, or -1."""
+
+
+class LiteralSpan(NamedTuple):
+    """Place of a comment, or else of a string. Lines and columns are counted from 0, columns in characters."""
+
+    first: int
+    start: int
+    last: int
+    end: int
+    is_comment: bool
+
+
+class Outline:
+    """Definitions of one file, and the lines that belong to each."""
+
+    def __init__(self, lines: Sequence[str], definitions: Iterable[Definition], *, qualified: bool = True) -> None:
+        """Take the definitions in the order of their beginnings, the outer ones first."""
+        self._lines = lines
+        self._qualified = qualified
+        self._definitions = list(definitions)
+        self._owners = self._assign_lines(len(lines))
+        self._sections: dict[int, Section] = {}
 
     def enclosing(self, line: int) -> Section | None:
-        """Return the innermost section around a line, or None at the top level.
+        """Return the innermost section around a line (counted from 1), or None at the top level.
 
-        Decorators, attributes and comments directly above a definition belong to it.
+        Decorators, attributes and comments directly above a definition belong to it. If several definitions begin on
+        one line, the line belongs to the outermost of them.
         """
-        ...
+        owner = self._owner(line)
+        return None if owner < 0 else self._section(owner)
+
+    def kind_of(self, section: Section) -> str:
+        """Return the kind of a section: `function`, or a word such as `class`, `heading`, `table` or `key`."""
+        numbers = [number for number, one in enumerate(self._definitions) if one.line + 1 == section.line]
+        return next((self._definitions[number].kind for number in numbers if self._section(number) == section), "")
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return all sections of the file, in the order of their first lines, outer sections first."""
+        return tuple(map(self._section, range(len(self._definitions))))
+
+    def _owner(self, line: int) -> int:
+        return self._owners[line - 1] if 1 <= line <= len(self._owners) else -1
+
+    def _section(self, owner: int) -> Section:
+        if owner not in self._sections:
+            definition = self._definitions[owner]
+            text = self._lines[definition.line].strip()[:MAX_NAME_CHARS]
+            self._sections[owner] = Section(
+                name=self._name(owner), line=definition.line + 1, text=text, end_line=definition.last + 1
+            )
+        return self._sections[owner]
+
+    def _name(self, owner: int) -> str:
+        """Return a qualified name (`Shop.add`), or only the last part if the qualified name is too long."""
+        name = full = self._definitions[owner].name[:MAX_NAME_CHARS]
+        while self._qualified and (owner := self._definitions[owner].parent) >= 0:
+            if outer := self._definitions[owner].name:
+                full = f"{outer}.{full}" if full else outer
+            if len(full) > MAX_NAME_CHARS:
+                return name
+        return full
+
+    def _assign_lines(self, count: int) -> list[int]:
+        """Return for each line the index of its innermost definition, or -1."""
+        owners = [-1] * count
+        begun: set[int] = set()
+        for number, one in enumerate(self._definitions):
+            first = one.first
+            while first <= one.last and first in begun:
+                first += 1  # another definition begins on this line
+            begun.add(one.line)
+            owners[first : one.last + 1] = [number] * max(min(one.last + 1, count) - first, 0)
+        return owners

@@ -112,6 +112,12 @@ class FileOccurrences:
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     imported: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
+    package: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Path of the directory of the file."""
+        return self.path.replace("\\", "/").rpartition("/")[0]
 
     @property
     def module(self) -> str:
@@ -136,15 +142,39 @@ class Definitions:
         for file in files:
             every = [one for one in file.occurrences if one.kind == "definition"]
             found.count += len({one.owner for one in every if one.owner}) + any(not one.owner for one in every)
-            own = [one for one in every if not owner or owner in (one.owner, file.module)]
+            own = [one for one in every if not owner or belongs(file, one, owner)]
             if not own:
                 continue
-            folder = file.path.replace("\\", "/").rpartition("/")[0]
-            found.folders.add(folder)
-            found.modules |= {file.module, folder.rpartition("/")[2]}
+            found.folders.add(file.folder)
+            found.modules |= {file.module, file.folder.rpartition("/")[2], file.package}
             found.owners |= {one.owner for one in own if one.owner}
             found.is_free = found.is_free or any(not one.owner for one in own)
         return found
+
+
+def belongs(file: FileOccurrences, one: Occurrence, owner: str) -> bool:
+    """Return True if a definition is one of a class, module or package with the name `owner`."""
+    around = parts_of(one.enclosing) if one.enclosing else []
+    return owner in (one.owner, file.module, file.package, *around[:-1])
+
+
+def narrowed_owner(files: Iterable[FileOccurrences], owner: str) -> tuple[str, bool]:
+    """Return the owner whose definitions are meant, and True if it is the one that was asked for.
+
+    A package has a name that its file, such as `__init__.py`, imports from one of its modules: the owner is then empty,
+    which is any. It is also empty for an object, such as `self`, and for a name that has no such definition.
+    """
+    if not owner or owner in _OWN_RECEIVERS:
+        return "", True
+    every = list(files)
+    if any(one.kind == "definition" and belongs(file, one, owner) for file in every for one in file.occurrences):
+        return owner, True
+    exports = any(
+        one.kind == "import" and owner in (file.module, file.folder.rpartition("/")[2])
+        for file in every
+        for one in file.occurrences
+    )
+    return "", exports
 
 
 def rate(file: FileOccurrences, one: Occurrence, known: Definitions, owner: str) -> Confidence:
@@ -152,7 +182,7 @@ def rate(file: FileOccurrences, one: Occurrence, known: Definitions, owner: str)
     if one.syntax != "code" or one.is_local:
         return "low"
     if one.kind == "definition":
-        return "high" if not owner or owner in (one.owner, file.module) else "low"
+        return "high" if not owner or belongs(file, one, owner) else "low"
     if one.kind == "import":
         if one.is_member or (known.owners and not known.is_free):
             return "low"
@@ -203,5 +233,5 @@ def _rate_free(file: FileOccurrences, one: Occurrence, known: Definitions) -> Co
         return "low"
     if _classes_around(one) & known.owners:
         return "high"
-    folder = file.path.replace("\\", "/").rpartition("/")[0]
-    return "high" if known.is_free and file.language in _PACKAGE_SCOPES and folder in known.folders else "medium"
+    near = file.language in _PACKAGE_SCOPES and file.folder in known.folders
+    return "high" if known.is_free and near else "medium"

@@ -18,7 +18,7 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import ValidationError
 
-from ripwrap._concurrency import replace_file
+from ripwrap._concurrency import defer_interrupts, opened, replace_file
 from ripwrap._text import FsPath, plural, shown
 from ripwrap._windows import IS_WINDOWS
 from ripwrap.binary.cache import why_untrusted, why_writable
@@ -97,8 +97,9 @@ class Journal(Model, frozen=True):
     def id(self) -> str:
         """Hash of the change; the same edits of the same files have the same hash."""
         known = hashlib.sha256()
-        for file in self.files:
-            known.update(file.model_copy(update={"new": "", "times": (0, 0)}).model_dump_json().encode())
+        with defer_interrupts():  # pydantic would raise another error in its place
+            for file in self.files:
+                known.update(file.model_copy(update={"new": "", "times": (0, 0)}).model_dump_json().encode())
         return known.hexdigest()[:32]
 
 
@@ -166,7 +167,8 @@ class JournalFolder:
     def save(self, journal: Journal, state: JournalProgress, number: int | None = None, *, sync: bool = True) -> None:
         """Write the journal and then its state; with `sync`, wait until both are on the disk."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._write(_JOURNAL, journal.model_dump_json().encode(), sync=sync)
+        with defer_interrupts():  # as in `Journal.id`
+            self._write(_JOURNAL, journal.model_dump_json().encode(), sync=sync)
         self.mark(state, number, sync=sync)
 
     def mark(self, state: JournalProgress, number: int | None = None, *, sync: bool = True) -> None:
@@ -176,26 +178,24 @@ class JournalFolder:
         """
         self._write(_STATE, f"{state} {self.number if number is None else number}".encode(), sync=sync)
         if sync and not IS_WINDOWS:
-            folder = os.open(self.path, os.O_RDONLY)
-            try:
+            with opened(lambda: os.open(self.path, os.O_RDONLY)) as folder:
                 os.fsync(folder)
-            finally:
-                os.close(folder)
 
     def _write(self, name: str, content: bytes, *, sync: bool) -> None:
-        descriptor, temporary = tempfile.mkstemp(prefix=name, dir=self.path)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                if sync:
-                    os.fsync(descriptor)
-        except OSError as error:  # the error for a full disk has no path
-            with suppress(OSError):
-                os.unlink(temporary)
-            error.filename = error.filename or temporary
-            raise
-        replace_file(Path(temporary), self.path / name)
+        with defer_interrupts():
+            descriptor, temporary = tempfile.mkstemp(prefix=name, dir=self.path)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    if sync:
+                        os.fsync(descriptor)
+            except OSError as error:  # the error for a full disk has no path
+                with suppress(OSError):
+                    os.unlink(temporary)
+                error.filename = error.filename or temporary
+                raise
+            replace_file(Path(temporary), self.path / name)
 
     def delete(self) -> None:
         """Delete the journal; files that cannot be deleted stay."""

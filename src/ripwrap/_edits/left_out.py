@@ -75,7 +75,7 @@ def _first_nul(cwd: str, path: str) -> int | None:
     """Return the offset of the first NUL byte of a file; `None` if it has none, or cannot be read."""
     done = 0
     try:
-        with open(open_regular_file(cwd, path, follow=True), "rb") as file:
+        with open_regular_file(cwd, path, follow=True) as file:
             while chunk := file.read(_READ_BYTES):
                 if (at := chunk.find(0)) >= 0:
                     return done + at

@@ -8,8 +8,6 @@ raises `CapabilityError`. A replacement without groups works, because rg does no
 
 import dataclasses
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
@@ -42,6 +40,7 @@ from ripwrap._ripgrep.replacement import (
 )
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._signature import lists_options
+from ripwrap._subprocess import TemporaryFolder
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText, SearchError, named_paths
@@ -379,11 +378,8 @@ async def _find_lost_matches(
     ends, newline = found.ends(), b"" if request.options.get("multiline") else request.terminator
     if not ends or never_empty(request.query.patterns, request.options):
         return
-    folder = await run.call(partial(_make_probes, [end + newline for end in ends.values()]))
-    try:
+    with await run.call(partial(_make_probes, [end + newline for end in ends.values()])) as folder:
         again = await run.collect(request.find_ends(folder, seconds, max_bytes))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     last = again.last_starts()
     for number, (path, end) in enumerate(ends.items()):
         start = last.get(str(number))
@@ -391,10 +387,10 @@ async def _find_lost_matches(
             found.lost.add(path)
 
 
-def _make_probes(texts: Iterable[bytes]) -> str:
-    folder = tempfile.mkdtemp(prefix="ripwrap-probe-")
+def _make_probes(texts: Iterable[bytes]) -> TemporaryFolder:
+    folder = TemporaryFolder("ripwrap-probe-")  # deleted also if nobody waits for it any more
     for number, text in enumerate(texts):
-        with open(os.path.join(folder, str(number)), "wb") as file:
+        with open(os.path.join(folder.path, str(number)), "wb") as file:
             file.write(text)
     return folder
 
@@ -405,8 +401,7 @@ async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
     if request.options.get("fixed_strings"):
         raise missing_group(references[0], 0)
     numbers = [int(one) for one in references if one.isdigit()]
-    folder = await run.call(partial(_make_probes, [PROBE.encode()]))
-    try:
+    with await run.call(partial(_make_probes, [PROBE.encode()])) as folder:
         if numbers:
             largest = min(max(numbers), MAX_GROUP)
             pattern, replacement = count_probe(patterns, largest)
@@ -418,8 +413,6 @@ async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
         for name in references:
             if not name.isdigit() and not (is_name(name) and await _has_name(run, request, name, folder)):
                 raise missing_group(name, None)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)  # deletes one small file, also if the task is cancelled
 
 
 async def _has_name(run: Runner, request: ReplaceRequest, name: str, folder: str) -> bool:

@@ -406,12 +406,11 @@ class CodeSearch:
         options = cast("Mapping[str, Any]", self._request.options)
         listing = self._request.listing
         roots = listing.paths or (os.curdir,)
-        number = open_regular_file(listing.cwd, path, follow=options.get("follow", True), roots=roots)
-        with open(number, "rb") as file:
+        with open_regular_file(listing.cwd, path, follow=options.get("follow", True), roots=roots) as file:
             raw = file.read(_HEAD_BYTES)
             if is_binary(raw):
                 raise _CodeLeftOutError("binary", f"it is binary (NUL at byte {raw.index(0)})")
-            if os.fstat(number).st_size > MAX_FILE_BYTES:
+            if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
                 raise _CodeLeftOutError("too_large", f"it is larger than {MAX_FILE_BYTES >> 20} MiB")
             raw += file.read()
         mark, encoding = byte_order_mark(raw)

@@ -10,7 +10,10 @@ from io import TextIOWrapper
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from ripwrap._code.enclosing import LineSpan, block_at, definition_at, definition_kind, gaps_between, kept_lines
+from ripwrap._code.enclosing import LineSpan, block_at, definition_at, gaps_between, kept_lines
+from ripwrap._code.outline import LiteralSpan
+from ripwrap._code.treesitter.parser import is_available
+from ripwrap._code.treesitter.worker import read_outline
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._safe_open import open_regular_file
@@ -46,12 +49,12 @@ async def expand(
 ) -> Expansion:
     """Read the lines around a match: the definition, block or paragraph that encloses it, or a number of lines.
 
-    Definitions are found by patterns for more than thirty languages and formats, without a parser. In unusual code, a
-    definition may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly
-    above it. Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line
-    with the lines indented below it, or a pair of brackets that spans lines. A block includes its opening and closing
-    lines. Outside of blocks, the paragraph is shown: the lines between the nearest blank lines before and after the
-    match.
+    Definitions are found by tree-sitter (the extra `code`), in more than thirty languages and formats. In source with
+    syntax errors, a definition may be missed, or its end may be wrong. A definition begins with its decorators and the
+    comments directly above it. Outside of definitions, and in files of more than two million bytes, the block is shown.
+    A block is a line with the lines indented below it, or a pair of brackets that spans lines. A block includes its
+    opening and closing lines. Outside of blocks, the paragraph is shown: the lines between the nearest blank lines
+    before and after the match.
 
     The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The file must still have
     the lines of the match, with the same text.
@@ -91,6 +94,7 @@ async def expand(
         RipwrapError: The file does not have the lines of the match any more.
         FileNotFoundError: The file does not exist any more, or `cwd` is not the directory that was searched.
         OSError: The file cannot be read.
+        MissingPackageError: A definition is asked for, and the extra `code` is not installed.
         ValueError: The match has no line number, or its lines end with NUL; `to` is neither
             `definition`, `block` nor `None`; both `to` and `lines` are given; or a number is too small.
     """
@@ -179,17 +183,20 @@ def _expand(request: ExpandRequest) -> Expansion:
         raise _changed_error(request, source, now)
     to: Literal["definition", "block", "lines"] = "block"
     kind, name, span = "", None, None
+    literals: Sequence[LiteralSpan] = ()
     if request.around is not None:
         to, span = "lines", LineSpan(place.first - request.around, place.last + request.around)
     elif request.definition and source.complete:
-        from ripwrap._code.patterns.outline import PatternOutline  # late: it compiles the patterns of all languages
-
-        if (found := definition_at(PatternOutline(path, source.lines), place, request.symbol)) is not None:
+        code = read_outline(path, source.lines)
+        literals = code.literals
+        if (found := definition_at(code.outline, place, request.symbol)) is not None:
             section, span = found
-            to, kind, name = "definition", definition_kind(path, section), section.name or None
+            to, kind, name = "definition", code.outline.kind_of(section), section.name or None
+    elif source.complete and is_available():
+        literals = read_outline(path, source.lines).literals
     if span is None:
         moved = LineSpan(place.first - source.start + 1, place.last - source.start + 1)
-        block = block_at(path, source.lines, moved)
+        block = block_at(path, source.lines, moved, literals)
         span = LineSpan(block.first + source.start - 1, block.last + source.start - 1)
     span = span.joined(place)
     span = LineSpan(max(span.first, source.start), min(span.last, source.start + len(source.lines) - 1))
@@ -239,7 +246,7 @@ def _open_text(
     folder: str, path: str, *, follow: bool = True, roots: Sequence[str] = (os.curdir,)
 ) -> Generator[tuple[TextIOWrapper, int]]:
     """Open a file as text, in the encoding that rg assumes; yield the open file and its size in bytes."""
-    with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
+    with open_regular_file(folder, path, follow=follow, roots=roots) as file:
         size = os.fstat(file.fileno()).st_size
         start = file.peek(4)
         mark, encoding = byte_order_mark(start)

@@ -4,11 +4,12 @@ import os
 from functools import partial
 
 from ripwrap._code.outline import Section
+from ripwrap._code.treesitter.worker import read_outline
 from ripwrap._operations.expand import MAX_SOURCE_BYTES, read_lines
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap._text import shown
-from ripwrap.errors import named_paths
+from ripwrap.errors import RipwrapError, named_paths
 from ripwrap.options import StrPath, check_timeout
 
 
@@ -17,8 +18,9 @@ async def outline(path: StrPath, *, cwd: StrPath = ".") -> tuple[Section, ...]:
     """Return the definitions of a file, or the headings, tables or keys of a document, in the order of their lines.
 
     A definition within another one comes after it, with a qualified name such as `Shop.add`. Definitions are found by
-    patterns for more than thirty languages and formats, without a parser, as in `expand()`. In unusual code, a
-    definition may be missed, or its end may be wrong. Other files, such as plain text or JSON, have no sections.
+    tree-sitter (the extra `code`), in more than thirty languages and formats, as in `expand()`. In source with syntax
+    errors, a definition may be missed, or its end may be wrong. Other files, such as plain text or JSON, have no
+    sections.
 
     ```python
     import asyncio
@@ -42,6 +44,8 @@ async def outline(path: StrPath, *, cwd: StrPath = ".") -> tuple[Section, ...]:
         IsADirectoryError: The path is a directory.
         OSError: The file cannot be read.
         ValueError: The file is binary, or has more than two million bytes.
+        MissingPackageError: The extra `code` is not installed.
+        RipwrapError: The parser takes too long, or crashes.
     """
     return await run_outline(AsyncRunner(None), path, cwd, timeout=None)
 
@@ -72,6 +76,7 @@ def _outline(path: str, cwd: str) -> tuple[Section, ...]:
         )
     if any("\0" in line for line in lines):
         raise ValueError(f"{shown(path)} is binary; outline() reads text only")
-    from ripwrap._code.patterns.outline import PatternOutline  # late: it compiles the patterns of all languages
-
-    return PatternOutline(path, lines).sections()
+    found = read_outline(path, lines)
+    if not found.parsed:
+        raise RipwrapError(f"{shown(path)} could not be parsed in time, or crashes the parser; search the file instead")
+    return found.outline.sections()

@@ -297,7 +297,7 @@ def read_raw_files(
     for path in paths:
         deadline.check()
         try:
-            with open(open_regular_file(search.cwd, path, follow=search.follows, roots=search.paths), "rb") as file:
+            with open_regular_file(search.cwd, path, follow=search.follows, roots=search.paths) as file:
                 raw = file.read(MAX_FILE_BYTES + 1)
         except OSError as error:
             _LOGGER.warning("%s could not be read: %s", shown(path), error.strerror)

@@ -1,20 +1,32 @@
-"""Find the definitions and uses of a name: rg finds the lines, and patterns tell what each of them is."""
+"""Find the definitions and uses of a name: rg finds the lines, and the syntax tells what each of them is."""
 
 import base64
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Unpack, cast
 
-from ripwrap._code.outline import MAX_NAME_CHARS
-from ripwrap._code.references import Definitions, FileOccurrences, Occurrence, Reference, References, rate
+from ripwrap._code.languages import language_name
+from ripwrap._code.outline import MAX_NAME_CHARS, Outline
+from ripwrap._code.references import (
+    Definitions,
+    FileOccurrences,
+    Occurrence,
+    Reference,
+    ReferenceKind,
+    References,
+    ReferenceSyntax,
+    belongs,
+    narrowed_owner,
+    rate,
+)
+from ripwrap._code.treesitter.occurrences import Places
+from ripwrap._code.treesitter.worker import Source, shared_reader
 from ripwrap._concurrency import countdown
 from ripwrap._operations.grep import GREP_TIMEOUT
 from ripwrap._operations.pagination import Records, on_page
-from ripwrap._ranking.definitions import definition_lines
 from ripwrap._ripgrep.command import ARGUMENTS
 from ripwrap._ripgrep.page_collector import Block, MatchCollector, PageRequest
 from ripwrap._ripgrep.protocols import Runner, Step
@@ -40,6 +52,12 @@ MAX_TOTAL_BYTES = 128 << 20
 
 _WHOLE_FILE = 2_000_000
 """Number of lines of context: all lines of a file of `MAX_FILE_BYTES`."""
+
+_BATCH_BYTES = 4_000_000
+"""Number of bytes of rg's output after which what is known of the files is read, in one request."""
+
+_NARROWING = ("glob", "iglob", "type", "type_not")
+"""Options that leave out files; definitions are looked for in these, too."""
 
 _MAX_OUTLINED_LINES = 100_000
 """Maximum number of lines of a file that is read as a whole; files of more short lines take seconds."""
@@ -68,9 +86,10 @@ async def references(
 ) -> References:
     """Find the definitions of a name, and its uses: imports, calls and mentions, each with the definition around it.
 
-    rg finds the lines that have the name as a whole word. The text around the name then tells what it is. No parser and
-    no types are used: a use of a method means any method with this name. `Reference.confidence` says how probable it is
-    that a place means one of the definitions. Names in strings and comments are mentions with low confidence.
+    rg finds the lines that have the name as a whole word. The syntax around the name (by tree-sitter, the extra `code`)
+    then tells what it is. No types are used: a use of a method means any method with this name. `Reference.confidence`
+    says how probable it is that a place means one of the definitions. Names in strings and comments are mentions with
+    low confidence.
 
     ```python
     import asyncio
@@ -88,11 +107,12 @@ async def references(
     ```
 
     Args:
-        name: Name to find, e.g. `total`, or qualified by its class or module, as in `Cart.total`: only these
-            definitions are then listed, and uses of others have low confidence.
+        name: Name to find, e.g. `total`, or qualified by its class, module or package, as in `Cart.total`: only these
+            definitions are then listed, and uses of others have low confidence. A call, `Cart.total()`, is its name.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file that several
-            of them reach is searched once.
+        paths: Files or directories to search for uses, any number of them; empty is all of `cwd`. A file that
+            several of them reach is searched once. Definitions are looked for in all of `cwd`, also in files that globs
+            and types leave out.
         limit: Maximum number of uses; `None` is no limit. The first 5,000 lines with the name, in path order, are
             looked at.
         timeout: Seconds that the call may take; `None` is no limit. At the limit, the answer has what was found.
@@ -103,6 +123,7 @@ async def references(
 
     Raises:
         ValueError: The name is not a name, `limit` is negative, or a path or option has a NUL.
+        MissingPackageError: The extra `code` is not installed.
 
     It also raises what `search()` raises about options and places. Unreadable paths are in `errors`.
     """
@@ -122,6 +143,8 @@ class ReferencesRequest:
     timeout: float | None
     allowed: Callable[[str], bool] | None = None
     whole_lines: bool = False
+    wide: Query | None = None
+    wide_allowed: Callable[[str], bool] | None = None
 
 
 def references_request(
@@ -134,32 +157,54 @@ def references_request(
     *,
     allowed: Callable[[str], bool] | None = None,
     whole_lines: bool = False,
+    wide: PlacedFileOptions | None = None,
+    wide_allowed: Callable[[str], bool] | None = None,
     arguments: Collection[str] = ("name", *ARGUMENTS[1:]),
 ) -> ReferencesRequest:
-    """Check the arguments, and return the request of `references()`."""
+    """Check the arguments, and return the request of `references()`.
+
+    `wide` are the options of the search for definitions, in all of `cwd`; None are those without the ones that narrow.
+    """
     if not isinstance(name, str):
         raise TypeError(f"name must be a string, got {type(name).__name__}")
-    *owners, word = _SEPARATOR.split(name.strip())
+    *owners, word = _SEPARATOR.split(name.strip().removesuffix("()"))
     if len(name) > MAX_NAME_CHARS or not all(map(_NAME.fullmatch, (*owners, word))):
         quoted = shown(cut_text(name, 60))
         raise ValueError(
             f"name must be a name such as total or Cart.total, got {quoted!r}; search for other texts with a pattern"
         )
-    known = {"max_filesize": MAX_FILE_BYTES, **VISIBLE_FILES, **options}
-    searched = {**known, "fixed_strings": True, "word_regexp": True, "case_sensitive": True, "context": _WHOLE_FILE}
-    query = placed_search(
-        "references()",
+    paths = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else [*paths]
+    narrows = bool(paths) and [os.fspath(one) for one in paths] != [os.curdir]
+    narrows = narrows or any(options.get(key) for key in _NARROWING)
+    everything = {key: value for key, value in options.items() if key not in _NARROWING} if wide is None else wide
+
+    def query(paths: Iterable[StrPath], options: Mapping[str, object]) -> Query:
+        known = {"max_filesize": MAX_FILE_BYTES, **VISIBLE_FILES, **options}
+        searched = {**known, "fixed_strings": True, "word_regexp": True, "case_sensitive": True, "context": _WHOLE_FILE}
+        made = placed_search(
+            "references()",
+            word,
+            cwd,
+            paths,
+            cast("SearchOptions", searched),
+            sorts=False,
+            keeps_errors=True,
+            arguments=arguments,
+        )
+        return replace(made, once=True)
+
+    return ReferencesRequest(
+        name,
+        owners[-1] if owners else "",
         word,
-        cwd,
-        paths,
-        cast("SearchOptions", searched),
-        sorts=False,
-        keeps_errors=True,
-        arguments=arguments,
+        query(paths, options),
+        check_limit(limit),
+        check_timeout(timeout),
+        allowed,
+        whole_lines,
+        query((), everything) if narrows else None,
+        wide_allowed,
     )
-    owner = owners[-1] if owners else ""
-    query = replace(query, once=True)
-    return ReferencesRequest(name, owner, word, query, check_limit(limit), check_timeout(timeout), allowed, whole_lines)
 
 
 class _SourceCollector(MatchCollector):
@@ -195,36 +240,104 @@ class _SourceCollector(MatchCollector):
 async def run_references(run: Runner, request: ReferencesRequest) -> References:
     """Find the lines with the name, read what each of them is, and return the definitions and uses."""
     left = countdown(request.timeout)
+    found = await _search(run, request, request.query, request.allowed)
+    files, left_out = await _read(run, request, found, left)
+    wide: list[FileOccurrences] = []
+    if request.wide is not None:
+        more = await _search(run, request, request.wide, request.wide_allowed)
+        everywhere, unread = await _read(run, request, more, left)
+        known = {file.path for file in files}
+        wide = [file for file in everywhere if file.path not in known]
+        left_out += unread
+    return await run.call(lambda: _answer(request, found, files, wide, left_out))
+
+
+async def _search(
+    run: Runner, request: ReferencesRequest, query: Query, allowed: Callable[[str], bool] | None
+) -> _SourceCollector:
     page = PageRequest(0, MAX_LINES, MAX_LINES, _WHOLE_FILE, _WHOLE_FILE, None)
-    seconds = None if request.timeout is None else request.timeout * _SEARCH_SHARE
-    found = await run.collect(Step(request.query, partial(_SourceCollector, page, request.allowed), seconds))
+    share = _SEARCH_SHARE if request.wide is None else _SEARCH_SHARE / 2
+    seconds = None if request.timeout is None else request.timeout * share
+    return await run.collect(Step(query, lambda: _SourceCollector(page, allowed), seconds))
+
+
+async def _read(
+    run: Runner, request: ReferencesRequest, found: _SourceCollector, left: Callable[[], float | None]
+) -> tuple[list[FileOccurrences], int]:
+    """Return what the places of the files are, and the number of lines for which there was no time."""
+    page = PageRequest(0, MAX_LINES, MAX_LINES, _WHOLE_FILE, _WHOLE_FILE, None)
     files: list[FileOccurrences] = []
-    left_out = 0
-    for block, _, taken in on_page(page, found.blocks()):
+    batch: list[tuple[Block, int]] = []
+    size = left_out = 0
+    blocks = [(block, taken) for block, _, taken in on_page(page, found.blocks())]
+    for number, (block, taken) in enumerate(blocks, 1):
         if request.timeout is not None and (left() or 0) <= request.timeout * (1 - _END_SHARE):
             left_out += taken
             continue
-        files.append(await run.call(partial(_occurrences, request.word, block, taken)))
-    return await run.call(partial(_answer, request, found, files, left_out))
+        batch.append((block, taken))
+        size += sum(len(record) for _, record in block.records)
+        if size > _BATCH_BYTES or number == len(blocks):
+            asked = batch
+            files += await run.call(lambda: _occurrences(request.word, asked))  # noqa: B023 - it is called at once
+            batch, size = [], 0
+    if batch:
+        files += await run.call(lambda: _occurrences(request.word, batch))
+    return files, left_out
 
 
-def _occurrences(word: str, block: Block, taken: int) -> FileOccurrences:
-    """Return the places of a file that have the name, in its first `taken` lines with the name."""
-    path, records = os.fsdecode(block.path), block.records
-    if len(records) > _MAX_OUTLINED_LINES:
-        records = [one for one in records if one[0]]
-    lines = _lines(records)
-    matching = [number for (is_match, _), (number, _) in zip(records, lines, strict=True) if is_match][:taken]
-    texts = [text for _, text in lines]
-    numbers = [number for number, _ in lines]
-    whole = numbers == [*range(1, len(lines) + 1)]
-    from ripwrap._code.occurrences import find_occurrences  # late: it compiles the patterns of all languages
+def _occurrences(word: str, blocks: Sequence[tuple[Block, int]]) -> list[FileOccurrences]:
+    """Return the places of files that have the name, each in its first `taken` lines with the name."""
+    read: list[tuple[str, list[tuple[int, str]], frozenset[int]]] = []
+    for block, taken in blocks:
+        records = block.records
+        if len(records) > _MAX_OUTLINED_LINES:
+            records = [one for one in records if one[0]]
+        lines = _lines(records)
+        matching = [number for (is_match, _), (number, _) in zip(records, lines, strict=True) if is_match][:taken]
+        read.append((os.fsdecode(block.path), lines, frozenset(matching)))
+    sources = [Source(path, "\n".join(text for _, text in lines)) for path, lines, _ in read]
+    found = shared_reader().places_of(word, sources)
+    return [_file(*one, *places) for one, places in zip(read, found, strict=True)]
 
-    defined = frozenset(definition_lines("\n".join(texts), (word,)))
-    found = find_occurrences(path, texts, word, defined, None if whole else numbers)
-    shown_lines = frozenset(matching)
-    kept = tuple(one for one in found.occurrences if one.line in shown_lines)
-    return replace(found, occurrences=kept)
+
+def _file(
+    path: str, lines: Sequence[tuple[int, str]], matching: Collection[int], outline: Outline, found: Places
+) -> FileOccurrences:
+    whole = bool(lines) and lines[-1][0] == len(lines)
+    occurrences: list[Occurrence] = []
+    texts: dict[int, str] = {}
+    for one in found.places:
+        number, text = lines[one.row]
+        if number not in matching:
+            continue
+        enclosing = outline.enclosing(one.row + 1) if whole else None
+        texts[number] = text
+        if enclosing is not None:
+            texts.setdefault(enclosing.line, lines[enclosing.line - 1][1])
+        occurrences.append(
+            Occurrence(
+                number,
+                one.column + 1,
+                cast("ReferenceKind", one.kind),
+                cast("ReferenceSyntax", one.syntax),
+                one.is_member,
+                one.receiver,
+                one.is_local,
+                enclosing,
+                one.owner,
+            )
+        )
+    return FileOccurrences(
+        path,
+        language_name(path, lines[0][1] if lines else "") or "",
+        texts,
+        tuple(occurrences),
+        found.imports_all,
+        found.aliases,
+        frozenset(found.imported),
+        frozenset(found.modules),
+        found.package,
+    )
 
 
 def _lines(records: Records) -> list[tuple[int, str]]:
@@ -242,15 +355,26 @@ def _lines(records: Records) -> list[tuple[int, str]]:
 
 
 def _answer(
-    request: ReferencesRequest, found: _SourceCollector, files: Sequence[FileOccurrences], left_out: int
+    request: ReferencesRequest,
+    found: _SourceCollector,
+    files: Sequence[FileOccurrences],
+    wide: Sequence[FileOccurrences],
+    left_out: int,
 ) -> References:
-    known = Definitions.of(files, request.owner)
-    places = [(file, one) for file in files for one in file.occurrences]
-    definitions = [_reference(request, known, *place) for place in places if _is_definition(request, *place)]
-    uses = [_reference(request, known, *place) for place in places if not _is_definition(request, *place)]
+    every = sorted((*files, *wide), key=lambda file: file.path) if wide else files
+    owner, is_known = narrowed_owner(every, request.owner)
+    known = Definitions.of(every, owner)
+    listed = [(file, one) for file in every for one in file.occurrences if _is_definition(owner, file, one)]
+    places = [(file, one) for file in files for one in file.occurrences if not _is_definition(owner, file, one)]
+    definitions = [_reference(request, owner, known, *place) for place in listed]
+    uses = [_reference(request, owner, known, *place) for place in places]
     kept = uses if request.limit is None else uses[: request.limit]
     truncated = len(kept) < len(uses) or found.matches > MAX_LINES or left_out > 0 or not found.exact
-    summary = " ".join(_sentences(request, found, len(definitions), len(uses), left_out))
+    elsewhere = {(file.path, one.line) for file, one in listed if file in wide} if wide else set[tuple[str, int]]()
+    summary = " ".join(_sentences(request, found, definitions, uses, elsewhere, left_out))
+    if not is_known and definitions:
+        asked = f"No class or module {request.owner} with this name was found, so all definitions of {request.word} are"
+        summary = f"{summary} {asked} listed."
     return References(
         root=os.path.normpath(request.query.cwd),
         name=request.name,
@@ -265,11 +389,13 @@ def _answer(
     )
 
 
-def _is_definition(request: ReferencesRequest, file: FileOccurrences, one: Occurrence) -> bool:
-    return one.kind == "definition" and (not request.owner or request.owner in (one.owner, file.module))
+def _is_definition(owner: str, file: FileOccurrences, one: Occurrence) -> bool:
+    return one.kind == "definition" and (not owner or belongs(file, one, owner))
 
 
-def _reference(request: ReferencesRequest, known: Definitions, file: FileOccurrences, one: Occurrence) -> Reference:
+def _reference(
+    request: ReferencesRequest, owner: str, known: Definitions, file: FileOccurrences, one: Occurrence
+) -> Reference:
     around = one.enclosing
     if around is not None and request.whole_lines:
         around = around.model_copy(update={"text": file.lines[around.line].strip()})
@@ -281,21 +407,33 @@ def _reference(request: ReferencesRequest, known: Definitions, file: FileOccurre
         text=text if request.whole_lines else text[:MAX_NAME_CHARS],
         kind=one.kind,
         syntax=one.syntax,
-        confidence=rate(file, one, known, request.owner),
+        confidence=rate(file, one, known, owner),
         enclosing=around,
     )
 
 
 def _sentences(
-    request: ReferencesRequest, found: _SourceCollector, definitions: int, uses: int, left_out: int
+    request: ReferencesRequest,
+    found: _SourceCollector,
+    definitions: Sequence[Reference],
+    uses: Sequence[Reference],
+    elsewhere: Collection[tuple[str, int]],
+    left_out: int,
 ) -> Iterator[str]:
-    """Yield sentences about what was found and what was not looked at."""
+    """Yield sentences about what was found and what was not looked at.
+
+    Lines in other files than those that were searched for uses (`elsewhere`) are counted, too.
+    """
     least = "" if found.exact else "at least "
-    if not found.matches:
+    if not found.matches and not elsewhere:
         yield f"No line has the name {request.word}." if found.exact else "No line with the name was found in time."
     else:
-        files = f"{plural(found.matches, 'line')} of {least}{plural(found.files, 'file')}"
-        yield f"{plural(definitions, 'definition')} and {plural(uses, 'use')} in {least}{files}."
+        more = len({path for path, _ in elsewhere})
+        files = f"{plural(found.matches + len(elsewhere), 'line')} of {least}{plural(found.files + more, 'file')}"
+        others = sum(one.kind == "definition" for one in uses)
+        other = f", {plural(others, 'other definition')}" if others else ""
+        used = plural(len(uses) - others, "use")
+        yield f"{plural(len(definitions), 'definition')}{other} and {used} in {least}{files}."
     if found.matches > MAX_LINES:
         yield f"Only the first {MAX_LINES:,} lines in path order were looked at; choose fewer files."
     if found.timed_out or left_out:

@@ -4,15 +4,14 @@ import codecs
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from ripwrap._code.outline import Outline
+from ripwrap._code.treesitter.parser import is_available
+from ripwrap._code.treesitter.worker import read_outline
 from ripwrap._ranking.scoring import RankedCandidate, count_words, most_relevant_lines
 from ripwrap._ranking.word_query import WordQuery
 from ripwrap._text import byte_order_mark, raw_bytes, text_of
 from ripwrap.results import RankedChunk
-
-if TYPE_CHECKING:
-    from ripwrap._code.outline import Outline
 
 MAX_FILE_BYTES = 1_000_000
 """Maximum number of bytes of a file that are split into chunks and ranked; the rest of a longer file is ignored."""
@@ -29,10 +28,9 @@ class SourceText:
 
     @cached_property
     def sections(self) -> "Outline":
-        """Outline of the file: its definitions and their lines."""
-        from ripwrap._code.patterns.outline import NearbyOutline  # late: it compiles the patterns of all languages
-
-        return NearbyOutline(self.path, self.text.split("\n"))
+        """Outline of the file: its definitions and their lines; empty without the extra `code`."""
+        lines = self.text.split("\n")
+        return read_outline(self.path, lines).outline if is_available() else Outline(lines, ())
 
     def name_at(self, line: int) -> str:
         """Return the name of the innermost definition that contains a line (counted from 1); empty at the top level."""

@@ -339,15 +339,21 @@ def check_text(part: str) -> None:
         raise ValueError(f"{given} has a character that {error.encoding} cannot encode; remove it") from error
 
 
+def _named(pattern: object) -> str:
+    """Return the type of what was passed as a pattern; of a compiled one, also what to pass."""
+    compiled = "; pass its .pattern, and its flags as options such as ignore_case=True"
+    return type(pattern).__name__ + (compiled if isinstance(pattern, re.Pattern) else "")
+
+
 def _patterns(pattern: str | Sequence[str]) -> tuple[str, ...]:
     if not isinstance(pattern, Iterable):
-        raise TypeError(f"a pattern must be a str or a sequence of str, got {type(pattern).__name__}")
+        raise TypeError(f"a pattern must be a str or a sequence of str, got {_named(pattern)}")
     patterns = (pattern,) if isinstance(pattern, (str, bytes)) else tuple(pattern)
     if not patterns:
         raise ValueError("no pattern given; pass a string or a non-empty sequence of strings")
     for one in patterns:
         if not isinstance(one, str):
-            raise TypeError(f"a pattern must be a str, got {type(one).__name__}")
+            raise TypeError(f"a pattern must be a str, got {_named(one)}")
         try:
             one.encode()
         except UnicodeEncodeError as error:

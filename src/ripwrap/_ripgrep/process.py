@@ -36,7 +36,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from ripwrap._concurrency import poll_intervals
+from ripwrap._concurrency import defer_interrupts, poll_intervals
 from ripwrap._ripgrep.change import Change
 from ripwrap._ripgrep.command import render
 from ripwrap._ripgrep.exit_status import Exit
@@ -48,7 +48,6 @@ from ripwrap._ripgrep.upward import without_upward_links
 from ripwrap._subprocess import (
     KILLED_RETURNCODE,
     Popen,
-    defer_interrupts,
     is_whole,
     kill,
     open_temporary_file,
@@ -546,7 +545,8 @@ class BlockingChild(_Child):
         return self._make_exit(returncode, lingers=lingers)
 
     def __exit__(self, *_: object) -> None:
-        self._finalizer()
+        with defer_interrupts():
+            self._finalizer()
 
 
 def start_blocking(binary: RgBinary, part: Part, timeout: float | None, begun: float) -> BlockingChild | BlockingOutput:

@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -258,11 +259,9 @@ async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
 
 def _call_within(work: Callable[[], T], seconds: float) -> T:
     """Call a function in this thread, with a `CANCELLED` that is set after `seconds`."""
-    before = CANCELLED.set(Cancellation(seconds))
-    try:
-        return work()
-    finally:
-        CANCELLED.reset(before)
+    context = copy_context()  # which ends with the call, also if Ctrl-C comes between two lines
+    context.run(CANCELLED.set, Cancellation(seconds))
+    return context.run(work)
 
 
 def _finish(step: Step[Any], collector: Collector, end: Exit, *, timed_out: bool) -> None:

@@ -9,16 +9,15 @@ of its item, because an item may have any name, and two items may have the same 
 import math
 import os
 import shutil
-import tempfile
 import threading
 import time
-import weakref
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, Self, cast
 
 from ripwrap._concurrency import in_thread
+from ripwrap._subprocess import TemporaryFolder
 from ripwrap._text import plural, raw_bytes
 from ripwrap.errors import SearchError
 from ripwrap.sources.base import AnyItems, Item, Source
@@ -78,16 +77,13 @@ class Spool:
 
     def __init__(self) -> None:
         """Make the directory."""
-        try:
-            self.path: str = tempfile.mkdtemp(prefix="ripwrap-items-")
-        except OSError as error:
-            raise _disk_error(error) from error
+        self._folder = TemporaryFolder("ripwrap-items-")
+        self.path: str = self._folder.path
         self._batches = 0
         self._items = 0
         self._old: list[Batch] = []
         self._lock = threading.Lock()
         self.closed: bool = False
-        self._finalizer = weakref.finalize(self, _delete, self.path, os.getpid())
 
     def __enter__(self) -> Self:
         return self
@@ -95,7 +91,7 @@ class Spool:
     def __exit__(self, *_: object) -> None:
         self.closed = True
         with self._lock:  # a thread may still write an item; it stops after the current piece
-            self._finalizer()
+            self._folder.delete()
 
     def begin(self) -> Batch:
         """Return an empty batch.
@@ -319,8 +315,3 @@ def _disk_error(error: OSError) -> SearchError:
         "with enough free space "
         f"({plural(MAX_BATCH_BYTES * (MAX_RUNNING + 1) >> 20, 'MiB', '')}, or more for larger items)"
     )
-
-
-def _delete(path: str, pid: int) -> None:
-    if os.getpid() == pid:  # a forked process must not delete it
-        shutil.rmtree(path, ignore_errors=True)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from ripwrap._ripgrep.host import INSTALL_THERE
 from ripwrap._windows import IS_WINDOWS
+from ripwrap.binary.probe import explain_signal
 from ripwrap.errors import (
     CapabilityError,
     Clause,
@@ -50,6 +51,8 @@ _Hint: TypeAlias = tuple[str | Hint | Clause, ...]
 
 _INSTALL_RG = Hint(kind="install", target="ripwrap[bin]")
 _LITERAL: _Hint = ("Fix the pattern, or pass ", Hint("fixed_strings", True), " to search for it literally.")
+
+_KILLED: _Hint = ("Try again with ", Hint("threads", 1), ", or pass the path of another rg as ", Hint("rg"), ".")
 
 _NO_THREAD = r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{"
 _ANY_PANIC = r"^thread '.*' (\(\d+\) )?panicked at "
@@ -121,6 +124,11 @@ _FAILURES: tuple[tuple[str, type[SearchError], _Hint], ...] = (
         r"^\s*regex parse error|^PCRE2: error compiling",
         PatternError,
         _LITERAL,
+    ),
+    (
+        r"^.*(number too large to fit in target type|size too big in '\d+[KMG]?')$",
+        SearchError,
+        ("Pass a smaller number: rg counts up to 2**64 - 1.",),
     ),
     (
         r"^(unrecognized flag|error: Found argument)",
@@ -230,7 +238,8 @@ def failure(
     elif panicked(stderr):
         text = _BACKTRACE.sub("", text)
     elif returncode < 0:
-        kind, text = SearchError, f"rg was killed by signal {-returncode}\n{text}".rstrip()
+        kind, text = SearchError, f"rg was {explain_signal(-returncode)}\n{text}".rstrip()
+        hint = hint or HintedText(*_KILLED)
     suggestions = _suggestions(text, types) if kind is UnknownTypeError else ()
     if on_host and isinstance(hint, HintedText):
         hint = HintedText(*(INSTALL_THERE if part == _INSTALL_RG else part for part in hint.parts))

@@ -1,17 +1,16 @@
 """Start, kill and reap a child process together with all processes that it starts."""
 
 import os
-import signal
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from types import FrameType
-from typing import IO
+import weakref
+from collections.abc import Callable, Sequence
+from typing import IO, TypeVar
 
-from ripwrap._concurrency import poll_intervals
+from ripwrap._concurrency import defer_interrupts, poll_intervals
 from ripwrap.errors import SearchError
 
 if sys.platform == "win32":
@@ -42,7 +41,7 @@ else:
 __all__ = [
     "KILLED_RETURNCODE",
     "Popen",
-    "defer_interrupts",
+    "TemporaryFolder",
     "is_whole",
     "kill",
     "open_temporary_file",
@@ -55,6 +54,8 @@ __all__ = [
     "wait_for_output",
     "widen_pipe",
 ]
+
+T = TypeVar("T")
 
 
 def spawn(
@@ -70,36 +71,46 @@ def spawn(
     return start(argv, stdin=stdin, stdout=stdout, stderr=stderr, env=env, cwd=cwd)
 
 
-@contextmanager
-def defer_interrupts() -> Generator[None]:
-    """Delay Ctrl-C until the end of the `with` block, in which the caller starts a child and registers its finalizer.
+class TemporaryFolder:
+    """Temporary directory. It is deleted by `delete()`, with this object and when the interpreter exits.
 
-    `subprocess` loses a child if Ctrl-C comes after its start and before `Popen()` returns
-    (docs/explanation/guarantees.md). Only the main thread receives Ctrl-C, and only if Python handles the signal.
+    A forked child does not delete it.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    waiting: list[tuple[int, FrameType | None]] = []
-    try:
-        if callable(handler):
-            signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
-    except ValueError:  # not the main thread
-        handler = None
-    try:
-        yield
-    finally:
-        if callable(handler):
-            signal.signal(signal.SIGINT, handler)
-            for number, frame in waiting:
-                handler(number, frame)
+
+    def __init__(self, prefix: str) -> None:
+        with defer_interrupts():
+            self.path: str = _in_temporary_folder(lambda: tempfile.mkdtemp(prefix=prefix))
+            self._finalizer = weakref.finalize(self, _delete, self.path, os.getpid())
+
+    def __enter__(self) -> str:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.delete()
+
+    def delete(self) -> None:
+        """Delete the directory, if it is not deleted yet."""
+        with defer_interrupts():
+            self._finalizer()
+
+
+def _delete(folder: str, pid: int) -> None:
+    if os.getpid() == pid:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def open_temporary_file() -> IO[bytes]:
     """Open a temporary file for the output of a child; unlike a pipe, it does not fill up."""
+    with defer_interrupts():
+        return _in_temporary_folder(tempfile.TemporaryFile)
+
+
+def _in_temporary_folder(make: Callable[[], T]) -> T:
     try:
-        return tempfile.TemporaryFile()
+        return make()
     except OSError as error:
         raise SearchError(
-            f"could not create a temporary file for a program's output: {error}; set TMPDIR to a writable directory"
+            f"could not make a temporary file or directory: {error}; set TMPDIR to a writable directory"
         ) from error
 
 

@@ -5,9 +5,9 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Any, TypeAlias
+from typing import IO, TypeAlias
 
 if sys.platform == "win32":
     raise ImportError("ripwrap._subprocess.posix cannot be imported on Windows")
@@ -79,26 +79,8 @@ def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:  # noqa: ARG001 - Windows n
     return bool(_poll(pipe, 0) & select.POLLHUP)
 
 
-def _poll_type() -> Callable[[], Any]:
-    """Return `select.poll`, also if eventlet has removed it from the module: from a fresh copy of the module."""
-    if hasattr(select, "poll"):
-        return select.poll
-    import importlib.util  # late: few programs need it
-
-    spec = importlib.util.find_spec("select")
-    if spec is None or spec.loader is None:
-        raise ImportError("the module select is missing")
-    fresh = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(fresh)
-    poll: Callable[[], Any] = fresh.poll
-    return poll
-
-
-_new_poll = _poll_type()  # kept, because eventlet may remove it later
-
-
 def _poll(pipe: IO[bytes], seconds: float) -> int:
-    polling = _new_poll()
+    polling = select.poll()
     polling.register(pipe, select.POLLIN)
     ready: list[tuple[int, int]] = polling.poll(seconds * 1000)
     return sum(events for _, events in ready)

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO
 
-from ripwrap._concurrency import CANCELLED
-from ripwrap._subprocess import Popen, defer_interrupts, kill, start, wait_for_exit
+from ripwrap._concurrency import CANCELLED, defer_interrupts
+from ripwrap._subprocess import Popen, kill, start, wait_for_exit
 
 if sys.platform != "win32":
     import resource

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.request import getproxies, url2pathname
 
 import httpx
 
@@ -344,6 +344,11 @@ def _transport_error(error: httpx.TransportError, url: str) -> DownloadFailedErr
             )
         cause = cause.__cause__ or cause.__context__
     what = redact(str(error)) or type(error).__name__
+    if (
+        isinstance(error, (httpx.ProxyError, httpx.ConnectError))
+        and {urlsplit(url).scheme, "all"} & getproxies().keys()
+    ):
+        what += "; check the address and password of the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
     return _TransientError(f"{url} could not be fetched: {what}", url=url)
 
 

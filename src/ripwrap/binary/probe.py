@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
-from ripwrap._concurrency import CANCELLED, Cancellation, poll_intervals
+from ripwrap._concurrency import CANCELLED, Cancellation, defer_interrupts, poll_intervals
 from ripwrap._subprocess import (
     Popen,
-    defer_interrupts,
     kill,
     open_temporary_file,
     reap,
@@ -137,9 +136,17 @@ def _cached_output(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa
             ) from error
         raise BinaryError(HintedText(f"{path} cannot be run: {error}", OTHER_RG)) from error
     if not printed:  # an error is not cached, because the next try may succeed
+        if returncode < 0:
+            raise BinaryError(HintedText(f"{path} cannot be used: it was {explain_signal(-returncode)}", OTHER_RG))
         gave = f"exit code {returncode} {explain_exit(returncode) or repr(complained.strip()[:200])}"
         raise BinaryError(HintedText(f"{path} cannot be used as ripgrep: `{flag}` gave {gave}", OTHER_RG))
     return printed
+
+
+def explain_signal(number: int) -> str:
+    """Return a text about a program that a signal ended; SIGKILL is how a system ends one, and it says no more."""
+    why = "; the system does that if memory is short, and macOS if the program is in quarantine" if number == 9 else ""
+    return f"killed by signal {number}{why}"
 
 
 def ask(path: str, flag: str, seconds: float = PROBE_SECONDS) -> tuple[int, str, str]:

@@ -5,7 +5,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from ripwrap.cli.errors import complain
+from ripwrap.cli.errors import complain, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
@@ -69,7 +69,7 @@ class DownloadBar(_Bar):
     def __call__(self, done: int, total: int | None) -> None:
         """Show how many bytes have arrived."""
         if not self._bar and not self._said:
-            print(f"downloading rg ({f'{total} bytes' if total else 'of unknown size'})", file=sys.stderr)
+            say(f"downloading rg ({f'{total} bytes' if total else 'of unknown size'})")
             self._said = True
         self._show("downloading rg", done, total)
 

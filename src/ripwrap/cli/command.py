@@ -58,6 +58,9 @@ _OVERRIDES = (
 )
 """Groups of options that override each other: the last one on the command line is used (`rg --help` of rg 15)."""
 
+_STANDS_FOR: Mapping[str, Mapping[str, object]] = {"pretty": {"color": "always", "heading": True, "line_number": True}}
+"""Options for which an option stands; flags after it override them."""
+
 _UNRESTRICTED = (("no_ignore",), ("hidden", "include_git"), ("binary",))
 """Options that the first, the second and the third `-u` switch on; rg reads `.git` with `--hidden`."""
 
@@ -72,15 +75,8 @@ LIKE_RG: FileOptions = {"follow": False}
 class Option:
     """Flag or argument of a command, as a part of the annotation of a parameter or field.
 
-    Attributes:
-        help: Noun phrase or imperative, without a full stop.
-        group: Title of the group in help texts.
-        value: Placeholder of the value in help texts.
-        names: Names; without them, the long flag of the parameter, such as `--max-lines`.
-        short: Another name, of one letter.
-        off: Names that set False.
-        default: Default in help texts; without it, the default of the parameter.
-        hidden: True to leave the flag out of help texts.
+    Without `names`, the flag is that of the parameter, such as `--max-lines`; names in `off` set False. `default` is
+    what help texts say in place of the default of the parameter.
     """
 
     help: str
@@ -94,17 +90,7 @@ class Option:
 
 
 class Parameter(NamedTuple):
-    """Flag or argument of a command.
-
-    Attributes:
-        argument: Parameter of the function.
-        key: Field of a dataclass or of a TypedDict, or the parameter.
-        kind: Type of the value.
-        names: Flags, the letter first, or the name of an argument.
-        option: Declaration.
-        default: Value without the flag; `inspect.Parameter.empty` if there is none.
-        checked: True if the library checks the value.
-    """
+    """Flag or argument: `key` of the parameter `argument` of a function; `checked` if the library checks the value."""
 
     argument: str
     key: str
@@ -125,11 +111,7 @@ class Parameter(NamedTuple):
         return get_args(self.kind) if get_origin(self.kind) is Literal else ()
 
     def converted(self, text: str, name: str, before: Any) -> Any:
-        """Return the value for a text; `name` is the typed flag, and `before` its value so far.
-
-        Raises:
-            ValueError: The text is no such value.
-        """
+        """Return the value for a text; `name` is the typed flag, and `before` its value so far."""
         if self.kind == list[str]:
             return [*(before or ()), text]
         if self.kind == tuple[str, ...]:
@@ -156,9 +138,11 @@ class _Set(argparse.Action):
         self, _parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
     ) -> None:
         given, name, parameter = vars(namespace), option_string or "", self._parameter
-        for group in _OVERRIDES:
-            for other in group - {self.dest} if self.dest in group else ():
+        others = _STANDS_FOR.get(self.dest, {})
+        for key in (self.dest, *others):
+            for other in (one for group in _OVERRIDES if key in group for one in group - {key}):
                 given.pop(other, None)
+        given.update(others)
         before = given.get(self.dest)
         if parameter.takes_value:
             text = values if isinstance(values, str) else END  # Python 3.11 and 3.12 leave out a value `--`
@@ -170,14 +154,7 @@ class _Set(argparse.Action):
 
 
 class Command:
-    """Command of the command line.
-
-    Attributes:
-        run: Function that does it, and returns the exit code. Its docstring is the description.
-        arguments: Positional arguments in the usage.
-        examples: Command lines.
-        exit_codes: Text about them.
-    """
+    """Command of the command line: a function that returns the exit code, and whose docstring is the description."""
 
     def __init__(
         self,
@@ -190,17 +167,7 @@ class Command:
         without: Collection[str] = (),
         hidden: bool = False,
     ) -> None:
-        """Describe a command.
-
-        Args:
-            run: As above.
-            arguments: As above.
-            examples: As above.
-            exit_codes: As above.
-            defaults: Options of the library whose default is different from that of a search in the library.
-            without: Options of the library that the command does not have.
-            hidden: True to leave the command out of help texts.
-        """
+        """Describe a command that has other `defaults` of the library's options, and is `without` some of them."""
         self.run = run
         self.arguments = arguments
         self.examples = examples
@@ -280,15 +247,7 @@ class Command:
         return name in self.flags and self.flags[name].takes_value
 
     def parse(self, words: Iterable[Word], title: str) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments of `run` for the words of a command line.
-
-        Args:
-            words: What `split()` has yielded.
-            title: Program and command, for errors.
-
-        Raises:
-            ValueError: A flag is unknown, has no value or a wrong one, or there are too many or too few words.
-        """
+        """Return the arguments of `run` for the words of a command line."""
         advice = f"; see `{title} --help`"
         others, tokens = list[str](), list[str]()
         for name, value in words:
@@ -363,14 +322,7 @@ class Command:
 
 @dataclass(frozen=True)
 class CommandGroup:
-    """Command that has commands, such as `ripwrap index`.
-
-    Attributes:
-        help: What the commands are for.
-        commands: Commands by name.
-        examples: Command lines.
-        exit_codes: Text about them.
-    """
+    """Command that has commands, such as `ripwrap index`."""
 
     help: str
     commands: Mapping[str, Command]

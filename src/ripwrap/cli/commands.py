@@ -74,9 +74,6 @@ def meaning(arguments: Sequence[str]) -> Callable[[], int]:
     """Return the call that a command line stands for.
 
     `ripwrap PATTERN` is `ripwrap search PATTERN`, `--files` is `ripwrap files`, and `help COMMAND` is `COMMAND --help`.
-
-    Raises:
-        ValueError: The arguments are wrong.
     """
     words = [*arguments[1:], "--help"] if arguments[:1] == ["help"] else [*arguments]
     if not words or words[0] in ("--help", "-h"):

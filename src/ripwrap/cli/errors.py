@@ -1,5 +1,7 @@
 """Exit codes of the commands, and functions that phrase errors and print them to stderr."""
 
+import errno
+import io
 import shlex
 import sys
 from collections.abc import Iterator
@@ -17,10 +19,27 @@ FOUND, NOTHING, FAILED = 0, 1, 2
 
 
 def complain(text: str) -> None:
-    """Flush stdout, then print an error or another message to stderr, with `ripwrap: ` before it."""
+    """Flush stdout, then print an error or another message to stderr, with `ripwrap: ` before it.
+
+    A stderr that is full, closed, or a pipe without a reader changes neither results nor the exit code.
+    """
     if sys.stdout is not None:
         sys.stdout.flush()
-    print(f"ripwrap: {shown(text, lines=True)}", file=sys.stderr)
+    say(f"ripwrap: {shown(text, lines=True)}")
+
+
+def say(text: str) -> None:
+    """Print a line to stderr, if it can be written."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        sys.stderr = io.StringIO()  # the interpreter would write what is left in the old one, and exit with 120
+
+
+def file_error(error: OSError) -> str:
+    """Return an error message about a file that the user named, which says what to do."""
+    advice = {errno.ENOENT: "check the path", errno.EISDIR: "name a file", errno.ENOTDIR: "check the path"}
+    return f"{shown(str(error.filename))}: {error.strerror}; {advice.get(error.errno or 0, 'check its permissions')}"
 
 
 def glob_hint(path: object) -> str:

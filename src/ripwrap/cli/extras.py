@@ -8,6 +8,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "mcp": ("mcp",),
     "watch": ("watch",),
     "code": ("structure",),
+    "outline, refs": ("code",),
     "index build, index search": ("index",),
     "index watch": ("index", "watch"),
     "index build --embedder=wordllama": ("vectors",),

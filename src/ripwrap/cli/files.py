@@ -9,7 +9,7 @@ from ripwrap import sync
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option
 from ripwrap.cli.errors import FOUND, glob_hint
-from ripwrap.cli.flags import HERE, Json, Limit, RgPath, RunOptions
+from ripwrap.cli.flags import HERE, STREAMS, Json, Limit, RgPath, RunOptions, StreamOptions
 from ripwrap.cli.places import FILES, PlaceFlags
 from ripwrap.cli.search_options import LineFlags, Null
 from ripwrap.options import FileOptions
@@ -25,7 +25,7 @@ def run_files(
     limit: Limit = None,
     null: Null = False,
     place: PlaceFlags = FILES,
-    run: RunOptions = HERE,
+    run: StreamOptions = STREAMS,
     **options: Unpack[FileOptions],
 ) -> int:
     """List the files that a search would read."""
@@ -73,7 +73,8 @@ def _names_in_revision(path: str, place: PlaceFlags, run: RunOptions) -> "Items"
 
 
 def _no_directory(path: str) -> ValueError:
-    return ValueError(f"PATH must be a directory, got {shown(path)}{glob_hint(path)}")
+    advice = "; name its directory" if os.path.isfile(path) else "; check PATH or --cwd"
+    return ValueError(f"PATH must be a directory, got {shown(path)}{glob_hint(path) or advice}")
 
 
 def run_types(*, json: Json = False, rg: RgPath = None) -> int:

@@ -34,7 +34,24 @@ class RunOptions:
     rg: RgPath = None
 
 
+@dataclass(frozen=True)
+class StreamOptions(RunOptions):
+    """Options of `RunOptions`, and those of rg that change what is written when and to where."""
+
+    no_messages: Annotated[bool, Option("Do not print which paths cannot be read", OUTPUT, off=("--messages",))] = False
+    line_buffered: Annotated[
+        bool,
+        Option(
+            "Write each result at once",
+            OUTPUT,
+            off=("--no-line-buffered", "--block-buffered", "--no-block-buffered"),
+        ),
+    ] = False
+    no_config: Annotated[bool, Option("Accepted; files of rg's options are never read", RIPWRAP)] = False
+
+
 HERE = RunOptions()
+STREAMS = StreamOptions()
 
 NOT_FOR_REPLACE = ("invert_match", "passthru", "replace", "no_line_number")
 """Options of `ripwrap search` that `ripwrap replace` does not have."""
@@ -84,12 +101,7 @@ def spell_as_flag(hint: Hint) -> str | None:
 
 
 def parse_host(on: str | None) -> "Host | None":
-    """Return the host that `--on` names, or None without `--on`.
-
-    Raises:
-        ValueError: The value names no host; the message begins with `--on`.
-        RemoteError: This machine runs Windows.
-    """
+    """Return the host that `--on` names, or None without `--on`."""
     if on is None:
         return None
     from ripwrap import remote  # late: few searches need it

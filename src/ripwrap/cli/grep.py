@@ -14,14 +14,7 @@ from ripwrap.results import GrepResult
 
 
 def print_grep(ask: Callable[[], GrepResult], show: LinePrinter, *, as_json: bool, errors: bool = True) -> int:
-    """Call `ask`, print the lines of its result or the result as JSON, and return the exit code.
-
-    Args:
-        ask: Function that returns the result; warnings while it runs go to stderr.
-        show: Printer of the lines.
-        as_json: True to print the whole result as one line of JSON, or nothing if there is no match.
-        errors: True to print the errors of the result to stderr, except errors about broken links.
-    """
+    """Call `ask`, print the lines of its result or the result as JSON, and return the exit code."""
     failed = False
 
     def results() -> Iterator[GrepResult | Begin | Match | Context]:
@@ -64,4 +57,4 @@ def search_near(search: TerminalSearch, where: NearOptions, *, coverage: bool) -
             **options,
         )
 
-    return print_grep(ask, printer_of(search), as_json=run.json)
+    return print_grep(ask, printer_of(search), as_json=run.json, errors=not run.no_messages)

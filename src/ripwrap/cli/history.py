@@ -25,4 +25,4 @@ def search_history(search: TerminalSearch, where: Mapping[str, Any]) -> int:
             yield match if run.json else match.model_copy(update={"path": named})
 
     show = LinePrinter(replace(search.lines, heading=False, no_heading=True), search.options, run.cwd)
-    return print_all(found(), print_json if run.json else show)
+    return print_all(found(), print_json if run.json else show, streams=run)

@@ -30,11 +30,7 @@ _PLAIN = re.compile(rb"[^0-9A-Za-z/:._~\x80-\xff-]")
 
 
 def link_format(name: str) -> str:
-    """Return the URL of a format, with fields such as `{path}`; empty for `none`.
-
-    Raises:
-        ValueError: It is neither a name nor a URL with `{path}`, or it has another field than those of rg.
-    """
+    """Return the URL of a format, with fields such as `{path}`; empty for `none`."""
     url = _FORMATS.get(name, name)
     unknown = [one for one in _FIELD.findall(url) if one not in _FIELDS]
     if url and (unknown or not _URL.fullmatch(url)):

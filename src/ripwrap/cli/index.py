@@ -56,21 +56,13 @@ class IndexOptions:
     ] = "auto"
 
     def existing(self, root: str, options: FileOptions) -> "Index":
-        """Return the async index of the directory `root`, with the file options of the command.
-
-        Raises:
-            ValueError: `root` does not exist, or is not a directory.
-        """
+        """Return the async index of the directory `root`, with the file options of the command."""
         from ripwrap.index import Index  # late: `--help` does not need it
 
         return self._make(Index, root, options)
 
     def blocking(self, root: str, options: FileOptions) -> "sync.Index":
-        """Return the blocking index of the directory `root`, with the file options of the command.
-
-        Raises:
-            ValueError: `root` does not exist, or is not a directory.
-        """
+        """Return the blocking index of the directory `root`, with the file options of the command."""
         return self._make(sync.Index, root, options)
 
     def _make(self, kind: Callable[..., T], root: str, options: FileOptions) -> T:

@@ -27,11 +27,6 @@ def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool)
     """Print the matches of many roots, one root after another, and return the exit code.
 
     With `count`, print the number of matching lines of each root that has such lines.
-
-    Raises:
-        ValueError: There are no roots, or an option for context was given.
-        FileNotFoundError: No directory matches a GLOB of --repositories.
-        RipwrapError: The cluster cannot be used, because `distributed` is missing or the scheduler does not answer.
     """
     for name in ("context", "before_context", "after_context", "passthru"):
         if search.options.get(name):
@@ -66,7 +61,7 @@ def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool)
                 if one.type != "count" or one.count:
                     yield one
 
-        return print_all(results(), show)
+        return print_all(results(), show, streams=search.run)
 
 
 def _printer(roots: Sequence[Root], here: str, search: TerminalSearch) -> Callable[[RootMatch | RootCount], None]:

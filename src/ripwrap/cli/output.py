@@ -16,7 +16,7 @@ from ripwrap._code.outline import Section, outline_rows
 from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
 from ripwrap._text import FsPath, plural, raw_bytes, shown, shown_json, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
-from ripwrap.cli.flags import RunOptions, spell_as_flag
+from ripwrap.cli.flags import STREAMS, RunOptions, StreamOptions, spell_as_flag
 from ripwrap.cli.lines import print_line, write
 from ripwrap.cli.snippets import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out
 from ripwrap.cli.terminal import shows_color, styled
@@ -35,27 +35,32 @@ _NO_RESULTS = (Begin, Context, End, Summary)
 """Types of the items that are printed with results, but are no results."""
 
 
-def print_all(items: Iterable[Item], show: Callable[[Any], None], *, lenient: bool = False) -> int:
+def print_all(
+    items: Iterable[Item],
+    show: Callable[[Any], None],
+    *,
+    lenient: bool = False,
+    streams: StreamOptions = STREAMS,
+) -> int:
     """Print every item, and return the exit code. It is 1 if there was no result and no error.
 
-    Warnings of the library, items that are errors, and the errors in a `Summary`, go to stderr.
-
-    Args:
-        items: Items to print.
-        show: Function that prints an item.
-        lenient: If False, the exit code is 2 after a warning of the library, unless the warning says that an index was
-            rebuilt. If True, warnings do not change the exit code.
+    Warnings of the library, items that are errors, and the errors in a `Summary`, go to stderr. Unless `lenient`, the
+    exit code is 2 after a warning, but not after a note.
     """
     found = failed = False
-    with printed_warnings() as warned:
+    messages = not streams.no_messages
+    with printed_warnings(messages=messages) as warned:
         for item in items:
             if getattr(item, "type", "") == "error":
-                complain(str(item))
+                if messages:
+                    complain(str(item))
                 failed = True
                 continue
             show(item)
+            if streams.line_buffered:
+                sys.stdout.flush()
             found = found or not isinstance(item, _NO_RESULTS)
-            failed = (isinstance(item, Summary) and _print_errors(item)) or failed
+            failed = (isinstance(item, Summary) and _print_errors(item, messages=messages)) or failed
     return FAILED if failed or (warned.any and not lenient) else FOUND if found else NOTHING
 
 
@@ -66,7 +71,8 @@ def print_results(operation: Operation, show: Callable[[Any], None], run: RunOpt
         # A generator, so that the operation runs inside of `print_all()`, which prints its warnings.
         yield from operation(cwd=run.cwd, rg=run.rg)
 
-    return print_all(results(), print_json if run.json else show)
+    streams = run if isinstance(run, StreamOptions) else STREAMS
+    return print_all(results(), print_json if run.json else show, streams=streams)
 
 
 def print_record(item: Message) -> None:
@@ -76,10 +82,10 @@ def print_record(item: Message) -> None:
     _print_json(json.dumps(record(item), ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def _print_errors(summary: Summary) -> bool:
-    """Print the errors in a summary, except errors about broken links; return True if an error was printed."""
+def _print_errors(summary: Summary, *, messages: bool) -> bool:
+    """Print the errors in a summary, if wanted, except errors about broken links; return True if there is one."""
     errors = [error for error in summary.errors if not error.harmless]
-    for error in errors:
+    for error in errors if messages else ():
         complain(str(error) + (glob_hint(error.path) if error.kind == "missing" else ""))
     return bool(errors)
 
@@ -91,16 +97,20 @@ class _WarningPrinter(logging.Handler):
     """
 
     any = False
+    messages = True
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.any = self.any or not getattr(record, "note", False)
-        complain(record.getMessage())
+        note = getattr(record, "note", False)
+        self.any = self.any or not note
+        if self.messages or note:
+            complain(record.getMessage())
 
 
 @contextmanager
-def printed_warnings() -> Generator[_WarningPrinter]:
-    """Print to stderr the warnings that the library logs inside of the `with` block; yield the handler."""
+def printed_warnings(*, messages: bool = True) -> Generator[_WarningPrinter]:
+    """Print to stderr the warnings that the library logs inside of the `with` block, if wanted; yield the handler."""
     logger, printer = logging.getLogger("ripwrap"), _WarningPrinter(logging.WARNING)
+    printer.messages = messages
     logger.addHandler(printer)
     try:
         with missing_paths_as_warnings():

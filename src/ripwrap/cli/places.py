@@ -4,13 +4,14 @@ import os
 import stat
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from ripwrap._text import plural
 from ripwrap.cli.command import STDIN, Option
 from ripwrap.cli.flags import parse_host
-from ripwrap.errors import Hint, combination_error
+from ripwrap.errors import Hint, RipwrapError, combination_error
 from ripwrap.options import FileOptions, SearchOptions
 
 if TYPE_CHECKING:
@@ -31,32 +32,29 @@ class PlaceFlags:
         tuple[str, ...] | None, Option("With a revision, refuse repositories outside of DIR", PLACES, "DIR")
     ] = None
     inside: Annotated[str, Option("Read inside of files: zip,tar,gz,ipynb,pdf,docx,xlsx,…", PLACES, "FORMATS")] = ""
+    search_zip: Annotated[
+        bool,
+        Option("Read inside of gz, bz2, xz and zst files", PLACES, short="z", off=("--no-search-zip",)),
+    ] = False
     on: Annotated[
         str | None, Option("Host: ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR]", PLACES, "HOST")
     ] = None
 
     def options(self) -> "PlaceOptions":
-        """Return the options of the library.
-
-        Raises:
-            ValueError: `--repository` was given without `--rev`, or `--on` names no host.
-            RemoteError: This machine runs Windows.
-        """
+        """Return the options of the library."""
         if self.repository is not None and self.rev is None:
             raise ValueError("--repository needs a revision; add --rev, or leave --repository out")
-        formats = tuple(one.strip() for one in self.inside.split(",")) if self.inside else None
-        given = {"rev": self.rev, "repositories": self.repository, "inside": formats, "on": parse_host(self.on)}
+        formats = (
+            *(one.strip() for one in (self.inside.split(",") if self.inside else ())),
+            *(_compressions() if self.search_zip else ()),
+        )
+        given = {"rev": self.rev, "repositories": self.repository, "inside": formats or None, "on": parse_host(self.on)}
         return cast("PlaceOptions", {name: value for name, value in given.items() if value is not None})
 
     def of(self, paths: Sequence[str], options: SearchOptions) -> "tuple[Sequence[str], PlacedSearchOptions]":
         """Return the paths of a search and all of its options; the path `-` is standard input.
 
         As in rg, options that choose files have no effect on standard input.
-
-        Raises:
-            ValueError: `-` is not the only path, or standard input has more than `MAX_STDIN_BYTES` bytes.
-
-        Raises what `options()` raises, too.
         """
         if STDIN not in paths:
             return paths, {**options, **self.options()}
@@ -91,11 +89,7 @@ FILES, NO_HISTORY = PlaceFlags(), HistoryFlags()
 def placed(
     place: PlaceFlags, history: HistoryFlags, paths: Sequence[str], options: SearchOptions
 ) -> "tuple[Sequence[str], PlacedSearchOptions]":
-    """Return the paths of a search and all of its options, as `PlaceFlags.of()`, also for a history.
-
-    Raises:
-        ValueError: A place was given that has no history.
-    """
+    """Return the paths of a search and all of its options, as `PlaceFlags.of()`, also for a history."""
     if not history.asked():
         return place.of(paths, options)
     from ripwrap.places.where import History  # late: few searches need it
@@ -106,23 +100,14 @@ def placed(
 
 
 def refuse_together(what: str, others: Mapping[str, object]) -> None:
-    """Raise `ValueError` if an option was given with which the library has no such operation.
-
-    Args:
-        what: Name of an option that was given, or its flag.
-        others: Values of other options, by name; a false value was not given.
-    """
+    """Raise `ValueError` if an option was given with which the library has no such operation."""
     for name, value in others.items():
         if value:
             raise combination_error(name, Hint(what))
 
 
 def history_options(place: PlaceFlags, history: HistoryFlags, paths: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of the library's search in a history.
-
-    Raises:
-        ValueError: A place was given that has no history.
-    """
+    """Return the arguments of the library's search in a history."""
     refuse_together("history", {"where": STDIN in paths, "inside": place.inside, "on": place.on})
     rev = "HEAD" if place.rev is None else place.rev
     return {"rev": rev, "since": history.since, "repositories": place.repository}
@@ -138,6 +123,15 @@ def stdin_is_pipe() -> bool:
     except (AttributeError, OSError, ValueError):  # there is no stdin, or it is closed
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
+
+
+def _compressions() -> tuple[str, ...]:
+    """Return the formats of compressed files that this Python reads; rg leaves out those that it cannot read, too."""
+    from ripwrap.sources.archives import check_inside  # late: few searches need it
+
+    with suppress(RipwrapError):
+        return check_inside(("gz", "bz2", "xz", "zst"))
+    return "gz", "bz2", "xz"
 
 
 def _read_stdin() -> bytes:

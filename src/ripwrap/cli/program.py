@@ -9,7 +9,7 @@ import os
 import sys
 
 from ripwrap.cli.commands import meaning
-from ripwrap.cli.errors import FAILED, FOUND, complain, glob_hint, invalid_options
+from ripwrap.cli.errors import FAILED, FOUND, complain, file_error, glob_hint, invalid_options
 from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import RipwrapError, spell, spell_error
 
@@ -42,7 +42,11 @@ def run(arguments: list[str] | None = None) -> int:
                 complain(line)
             return FAILED
         notes = [spell(note, spell_as_flag) for note in getattr(error, "__notes__", ())]
-        hint = glob_hint(error.filename) if isinstance(error, FileNotFoundError) else ""
-        complain("\n".join((spell_error(error, spell_as_flag) + hint, *notes)))
+        if isinstance(error, OSError) and error.filename and type(error.strerror) is str:
+            text = file_error(error)  # of the system; errors of the library have their own advice
+        else:
+            text = spell_error(error, spell_as_flag)
+            text += glob_hint(error.filename) if isinstance(error, FileNotFoundError) else ""
+        complain("\n".join((text, *notes)))
         return FAILED
     return code

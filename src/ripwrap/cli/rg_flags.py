@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 
 class Missing(NamedTuple):
-    """Flags of rg that `ripwrap search` does not have.
-
-    Attributes:
-        flags: Long and short names.
-        reason: Reason why they are missing.
-        instead: What to do, as an imperative.
-    """
+    """Flags of rg that `ripwrap search` does not have."""
 
     flags: tuple[str, ...]
     reason: str
@@ -26,12 +20,7 @@ MISSING = (
         "rg would start a program for each file",
         "use --inside for archives, notebooks and documents",
     ),
-    Missing(
-        ("-z", "--search-zip", "--no-search-zip"), "rg would start programs to decompress", "use --inside=gz,tar,zip"
-    ),
     Missing(("--hostname-bin",), "rg would start a program", "write the name into --hyperlink-format"),
-    Missing(("--no-config",), "configuration files of rg are never read", "leave it out"),
-    Missing(("-p", "--pretty"), "it is short for other flags", "use --color=always --heading -n"),
     Missing(("--colors",), "the colors are fixed", "use --color=never for none"),
     Missing(
         (
@@ -53,13 +42,8 @@ MISSING = (
         "use --only-matching for its matches",
     ),
     Missing(
-        ("--line-buffered", "--no-line-buffered", "--block-buffered", "--no-block-buffered"),
-        "lines are written at once to a terminal, and in blocks to a pipe",
-        "leave it out",
-    ),
-    Missing(
-        ("--no-messages", "--messages", "--no-ignore-messages", "--ignore-messages"),
-        "paths that cannot be read are always named, on stderr",
+        ("--no-ignore-messages", "--ignore-messages"),
+        "rules that cannot be read are always named, on stderr",
         "send stderr elsewhere",
     ),
     Missing(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
 from ripwrap import sync
 from ripwrap.cli.command import STDIN, Command, Option
+from ripwrap.cli.errors import FAILED
 from ripwrap.cli.flags import HERE, CoverageFlag, Limit
 from ripwrap.cli.places import (
     FILES,
@@ -133,7 +134,12 @@ def _print_found(search: TerminalSearch, modes: ModeFlags, *, coverage: bool) ->
         show = output.print_record
     operation: output.Operation = getattr(sync, mode or "search_messages")
     found = partial(operation, search.pattern, paths=search.paths, limit=limit, **search.options)
-    code = output.print_results(found, show, replace(run, json=run.json and not modes.quiet))
+    try:
+        code = output.print_results(found, show, replace(run, json=run.json and not modes.quiet))
+    except OSError as error:
+        if not run.no_messages or error.filename not in search.paths:
+            raise
+        return FAILED
     if coverage:
         with output.printed_warnings():
             files = sync.coverage(

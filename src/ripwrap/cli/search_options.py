@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, RIPWRAP, STDIN, Option
-from ripwrap.cli.flags import OUTPUT, Color, RunOptions
+from ripwrap.cli.flags import OUTPUT, Color, StreamOptions
 from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
@@ -30,17 +30,15 @@ class PatternFlags:
     ] = ()
 
     def of(self, pattern: str | None, paths: Sequence[str], cwd: str) -> tuple[str | tuple[str, ...], Sequence[str]]:
-        """Return the patterns and paths of a search, of which `pattern` and `paths` are the arguments.
-
-        Raises:
-            ValueError: There is no pattern, or a file is not UTF-8.
-            OSError: A file cannot be read.
-        """
+        """Return the patterns and paths of a search, of which `pattern` and `paths` are the arguments."""
         if self == NO_PATTERNS:
             if pattern is None:
                 raise ValueError("PATTERN is missing; see `ripwrap search --help`")
             return pattern, paths
-        several = (*self.regexp, *(one for file in self.file for one in _read_patterns(os.path.join(cwd, file), file)))
+        several = (
+            *self.regexp,
+            *(one for file in self.file for one in _read_patterns(os.path.normpath(os.path.join(cwd, file)), file)),
+        )
         several = several or MATCHES_NOTHING
         return several, paths if pattern is None else (pattern, *paths)
 
@@ -108,6 +106,7 @@ class LineFlags:
         Option("Omit lines longer than NUM bytes; 0 is no limit", OUTPUT, "NUM", short="M", default="0"),
     ] = 0
     color: Color = "auto"
+    pretty: Annotated[bool, Option("Short for --color=always --heading --line-number", OUTPUT, short="p")] = False
     hyperlink_format: Annotated[
         str, Option("Link colored paths: default, file, vscode, … or URL", OUTPUT, "FORMAT", default="")
     ] = "none"
@@ -123,8 +122,8 @@ LINES = ModeFlags()
 
 
 @dataclass(frozen=True)
-class SearchRun(RunOptions):
-    """Options `--jsonl`, `--json`, `--cwd` and `--rg` of a search."""
+class SearchRun(StreamOptions):
+    """Options of `StreamOptions`, of which `--json` has another meaning, and `--jsonl`."""
 
     json: Annotated[bool, Option("Print JSON, one value a line", OUTPUT, names=("--jsonl",))] = False
     records: Annotated[bool, Option("Print the JSON of `rg --json`", OUTPUT, names=("--json",))] = False
@@ -181,16 +180,7 @@ NO_NEAR, NO_ROOTS, IN_CWD = NearOptions(), ManyRoots(), SearchRun()
 
 @dataclass(frozen=True)
 class TerminalSearch:
-    """Search of the command line.
-
-    Attributes:
-        pattern: Regular expression, or several.
-        paths: Files and directories to search; without one, all.
-        run: Directory to search in, rg, and if results are printed as JSON.
-        lines: How lines are printed.
-        limit: Maximum number of results; `None` is no limit.
-        options: Options of the search, and of the place in which it looks.
-    """
+    """Search of the command line."""
 
     pattern: str | tuple[str, ...]
     paths: Sequence[str]

@@ -1,6 +1,6 @@
 """Ranked search with a stored index: `Index`. It needs the extra `index`, which installs tantivy.
 
-`Index` splits files into chunks. If the extra `syntax` is installed, files are split at definitions, otherwise by
+`Index` splits files into chunks. If the extra `code` is installed, files are split at definitions, otherwise by
 lines. With the extra `vectors` and an embedder, `Index` also finds chunks by meaning.
 
 async with ripwrap.index.Index("src") as index:

@@ -147,7 +147,7 @@ class BaseIndex:
                 `hybrid_weight` or `workers` is out of range, or `hybrid_weight` is given without an `embedder`.
             TypeError: `hybrid_weight` is not an int or float, `workers` is not an int, or `embedder` is neither a name
                 nor an `Embedder`.
-            RipwrapError: tantivy (extra `index`) is not installed, `chunker="syntax"` is given and the extra `syntax`
+            RipwrapError: tantivy (extra `index`) is not installed, `chunker="syntax"` is given and the extra `code`
                 is not installed, or the user's cache cannot be trusted.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ripwrap._concurrency import opened
 from ripwrap._windows import IS_WINDOWS, is_foreign_path
 
 DETACHED = "detached HEAD"
@@ -172,8 +173,10 @@ def _read_text(path: Path) -> str:
 def _read(path: Path, max_bytes: int) -> bytes:
     """Return the content of a regular file; links are followed, because `.git` may be a link."""
     _check_regular(os.stat(path))  # before opening, because opening a device may have side effects
-    descriptor = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
-    with open(descriptor, "rb") as file:
+    with (
+        opened(lambda: os.open(path, os.O_RDONLY | _OPEN_FLAGS)) as descriptor,
+        open(descriptor, "rb", closefd=False) as file,
+    ):
         _check_regular(os.fstat(descriptor))  # the file may have been replaced since the check
         content = file.read(max_bytes + 1) or b""  # `None` if the read would block
     if len(content) > max_bytes:

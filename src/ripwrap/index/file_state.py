@@ -165,7 +165,7 @@ def _stamp(state: os.stat_result) -> Stamp:
 def why_unreadable(root: str, path: str, *, follow: bool) -> str | None:
     """Return the reason why a file cannot be read; `None` if it can be read or no longer exists."""
     try:
-        with open(open_regular_file(root, path, follow=follow), "rb", buffering=0) as file:
+        with open_regular_file(root, path, follow=follow) as file:
             file.read(1)
     except FileNotFoundError:
         return None
@@ -184,7 +184,7 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
         OSError: The file cannot be read; `FileNotFoundError` if it is gone.
     """
     started = time.time_ns()
-    with open(open_regular_file(root, path, follow=follow), "rb", buffering=0) as file:
+    with open_regular_file(root, path, follow=follow) as file:
         stamp = _stamp(os.fstat(file.fileno()))
         raw = file.read(_BINARY_CHECK_BYTES)
         if not is_binary(raw):
@@ -280,7 +280,7 @@ class IndexedFile:
         if self._stamp[0] < 0:
             return None
         try:
-            with open(open_regular_file(self._root, self.path, follow=self._follow), "rb") as file:
+            with open_regular_file(self._root, self.path, follow=self._follow) as file:
                 if _stamp(os.fstat(file.fileno())) == self._stamp:
                     file.seek(at)
                     raw = file.read(size)

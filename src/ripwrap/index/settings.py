@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from ripwrap._code.treesitter.chunker import chunker_version
 from ripwrap._code.treesitter.parser import is_available
-from ripwrap._code.treesitter.worker import SyntaxChunker
+from ripwrap._code.treesitter.worker import CodeReader
 from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._text import shown
 from ripwrap.binary import cache
@@ -74,10 +74,10 @@ def make_chunker(wanted: ChunkerName) -> Chunker:
     if wanted == "windows" or not is_available():
         if wanted == "syntax":
             needed = "tree-sitter 0.26.1 or later and semble-grammars"
-            extra = Hint(kind="install", target="ripwrap[syntax]")
+            extra = Hint(kind="install", target="ripwrap[code]")
             raise RipwrapError(HintedText(Hint("chunker", "syntax"), f" needs {needed}: ", extra))
         return WINDOW_CHUNKER
-    process = SyntaxChunker()
+    process = CodeReader()
     return Chunker(chunker_version(), process.chunks_of, process.close)
 
 

@@ -21,6 +21,8 @@ from typing import Any
 
 import anyio
 
+from ripwrap._concurrency import defer_interrupts
+
 LEASE_SECONDS = 15.0
 """Seconds without a touch of the file, after which a task assumes that the calling process has ended."""
 _TOUCH_INTERVAL = 1.0
@@ -51,8 +53,9 @@ async def hold_lease(folder: str | None = None) -> AsyncGenerator[Lease]:
         OSError: The file cannot be made.
     """
     where = tempfile.gettempdir() if folder is None else folder
-    descriptor, path = tempfile.mkstemp(prefix="ripwrap-lease-", dir=where)
-    os.close(descriptor)
+    with defer_interrupts():
+        descriptor, path = tempfile.mkstemp(prefix="ripwrap-lease-", dir=where)
+        os.close(descriptor)
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_touch, path)

@@ -184,8 +184,7 @@ class ArchiveSource(Source):
         if kind is None or (find_format(kind) and path not in self._named and not self.selects(path)):
             return
         try:
-            opened = open_regular_file(self._cwd, path, follow=self._follow, roots=tuple(self._named))
-            with open(opened, "rb", buffering=0) as file:
+            with open_regular_file(self._cwd, path, follow=self._follow, roots=tuple(self._named)) as file:
                 yield from _Reader(self, file, self._inside, self._bounds).read_all(path, file)
         except TimeoutError:  # a subclass of `OSError`, but here it means the time limit of the search
             raise
@@ -302,7 +301,7 @@ class _Reader:
                 kept.members.clear()  # `tarfile` would keep the headers of all members
                 for key in kept.pax_headers.keys() - _GLOBAL_HEADERS:
                     del kept.pax_headers[key]
-                counting.left = info.size + HEADER_BYTES
+                counting.most = kept.offset + HEADER_BYTES  # where the next header begins, whatever this one says
                 if not info.isreg():
                     self._count_member()
                 else:

@@ -84,7 +84,7 @@ def guess_encodings(cwd: str, paths: Iterable[str], deadline: float = math.inf) 
         if time.monotonic() >= deadline:
             break
         try:
-            with open(open_regular_file(cwd, path, follow=True), "rb") as file:
+            with open_regular_file(cwd, path, follow=True) as file:
                 sample, is_cut = _sample(file)
         except OSError as error:
             _LOGGER.warning("%s could not be read: %s", shown(path), error)

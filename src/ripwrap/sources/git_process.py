@@ -10,18 +10,16 @@ import errno
 import io
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import threading
 import time
-import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import IO, Any, cast
 
+from ripwrap._concurrency import defer_interrupts
 from ripwrap._subprocess import (
     Popen,
-    defer_interrupts,
+    TemporaryFolder,
     kill,
     open_temporary_file,
     start,
@@ -100,7 +98,7 @@ class Git:
         self._lock = threading.Lock()
         self._running: Popen | None = None
         self._closed = False
-        self._delete: Callable[[], object] | None = None
+        self._folder: TemporaryFolder | None = None
         self._variables: Mapping[str, str] = {}
 
     def open(self) -> None:
@@ -121,16 +119,16 @@ class Git:
                 )
             )
         finder.check_contents(repository)
+        folder = TemporaryFolder("ripwrap-git-")
         try:
-            folder = tempfile.mkdtemp(prefix="ripwrap-git-")
-        except OSError as error:
-            raise SearchError(
-                f"could not make a temporary directory for git: {error}; set TMPDIR to a writable directory"
-            ) from error
-        with self._lock:
-            self._delete = weakref.finalize(self, _delete, folder, os.getpid())
-        self._variables = prepare(repository, finder, folder, self._parse_settings)
-        self.check()
+            variables = prepare(repository, finder, folder.path, self._parse_settings)
+            with self._lock:  # until now, `close()` must not delete what this thread still writes
+                self._folder = folder
+            self.check()
+        except BaseException:
+            folder.delete()
+            raise
+        self._variables = variables
 
     def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "GitOutput":
         """Start a command of git in the repository, and return an `GitOutput`, from which its output can be read."""
@@ -147,13 +145,12 @@ class Git:
             self._closed = True
             if self._running is not None:
                 kill(self._running)
-            if self._delete is not None:
-                self._delete()
+            if self._folder is not None:
+                self._folder.delete()
 
     def check(self) -> None:
         """Raise `InterruptedError` if the search has ended, and `TimeoutError` if its time limit was reached."""
         if self._closed:
-            self.close()
             raise InterruptedError("the search has ended")
         if self.left() == 0:
             raise TimeoutError("the time limit was reached while git read the repository; allow more time")
@@ -175,11 +172,11 @@ class Git:
         # git refuses a larger allocation, because an object may pretend any size. The variable is not in git's manual;
         # see memory_limit_check() in wrapper.c.
         env |= {**_SETTINGS, "GIT_ALLOC_LIMIT": str(self.max_bytes + _SPARE_BYTES), **variables}
-        stderr = open_temporary_file()
         given = stdin if isinstance(stdin, int) else stdin.fileno()
         with self._lock:
             if self._closed:
                 raise InterruptedError("the search has ended")
+            stderr = open_temporary_file()
             try:
                 if program is None:
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -324,11 +321,6 @@ def _write(file: IO[bytes], chunk: bytes) -> None:
         raise SearchError(
             f"a temporary file cannot be written: {error}; set TMPDIR to a directory with enough free space"
         ) from error
-
-
-def _delete(folder: str, pid: int) -> None:
-    if os.getpid() == pid:  # a forked process must not delete it
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _no_directory(cwd: str) -> FileNotFoundError:

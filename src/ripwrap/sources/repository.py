@@ -107,7 +107,7 @@ class RepositoryFinder:
         """Return the content of a file of the repository; empty if it does not exist, or is not a regular file."""
         path = self.real(os.path.join(folder, name))
         try:
-            with open(open_regular_file(os.path.dirname(path), os.path.basename(path), follow=False), "rb") as file:
+            with open_regular_file(os.path.dirname(path), os.path.basename(path), follow=False) as file:
                 content = file.read(max_bytes + 1)
         except OSError:
             return b""

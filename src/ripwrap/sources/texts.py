@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from ripwrap._concurrency import replace_file
+from ripwrap._concurrency import defer_interrupts, replace_file
 
 _VERSION = "1"
 """Version of the file format. The names of the files depend on it, so files of other versions are never read."""
@@ -63,14 +63,15 @@ class TextCache:
         with suppress(OSError):
             self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            number, name = tempfile.mkstemp(prefix=_TEMPORARY, dir=self._folder)
-            try:
-                with open(number, "wb") as file:
-                    file.write(hashlib.sha256(text).digest())
-                    file.write(text)
-                replace_file(Path(name), self._folder / key)
-            finally:
-                Path(name).unlink(missing_ok=True)
+            with defer_interrupts():
+                number, name = tempfile.mkstemp(prefix=_TEMPORARY, dir=self._folder)
+                try:
+                    with open(number, "wb") as file:
+                        file.write(hashlib.sha256(text).digest())
+                        file.write(text)
+                    replace_file(Path(name), self._folder / key)
+                finally:
+                    Path(name).unlink(missing_ok=True)
             self._has_grown = True
 
     def trim(self) -> None:

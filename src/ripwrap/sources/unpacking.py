@@ -230,26 +230,27 @@ class Counting(_ChunkReader):
     """File that counts the bytes that are read, and limits the size of headers.
 
     Attributes:
-        left: Number of bytes that may be read until the next member begins.
+        most: Number of bytes that may be read until the next member is known.
     """
 
     _MAX_READS_AT_END = 100
     """Maximum number of reads at the end of the file. A false size in a header makes `tarfile` repeat such reads."""
 
     def __init__(self, file: IO[bytes], count: Callable[[int], None]) -> None:
-        self.left: int = HEADER_BYTES
+        self.most: int = HEADER_BYTES
         self._file = file
         self._count = count
+        self._read = 0
         self._reads_at_end = 0
 
     def _next(self, size: int) -> bytes:
         chunk = self._file.read(size)
         self._count(len(chunk))
-        self.left -= len(chunk)
+        self._read += len(chunk)
         self._reads_at_end += not chunk
         if self._reads_at_end > self._MAX_READS_AT_END:
             raise tarfile.ReadError("unexpected end of data")
-        if self.left < 0:
+        if self._read > self.most:
             raise tarfile.ReadError(f"a header has more than {HEADER_BYTES} bytes")
         return chunk
 

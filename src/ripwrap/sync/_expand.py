@@ -21,12 +21,12 @@ def expand(
 ) -> Expansion:
     """Read the lines around a match: the definition, block or paragraph that encloses it, or a number of lines.
 
-    Definitions are found by patterns for more than thirty languages and formats, without a parser. In unusual code, a
-    definition may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly
-    above it. Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line
-    with the lines indented below it, or a pair of brackets that spans lines. A block includes its opening and closing
-    lines. Outside of blocks, the paragraph is shown: the lines between the nearest blank lines before and after the
-    match.
+    Definitions are found by tree-sitter (the extra `code`), in more than thirty languages and formats. In source with
+    syntax errors, a definition may be missed, or its end may be wrong. A definition begins with its decorators and the
+    comments directly above it. Outside of definitions, and in files of more than two million bytes, the block is shown.
+    A block is a line with the lines indented below it, or a pair of brackets that spans lines. A block includes its
+    opening and closing lines. Outside of blocks, the paragraph is shown: the lines between the nearest blank lines
+    before and after the match.
 
     The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The file must still have
     the lines of the match, with the same text.
@@ -60,6 +60,7 @@ def expand(
         RipwrapError: The file does not have the lines of the match any more.
         FileNotFoundError: The file does not exist any more, or `cwd` is not the directory that was searched.
         OSError: The file cannot be read.
+        MissingPackageError: A definition is asked for, and the extra `code` is not installed.
         ValueError: The match has no line number, or its lines end with NUL; `to` is neither
             `definition`, `block` nor `None`; both `to` and `lines` are given; or a number is too small.
         TimeoutError: The call took more than `timeout` seconds.

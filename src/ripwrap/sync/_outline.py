@@ -13,8 +13,9 @@ def outline(path: StrPath, *, cwd: StrPath = ".", timeout: float | None = None) 
     """Return the definitions of a file, or the headings, tables or keys of a document, in the order of their lines.
 
     A definition within another one comes after it, with a qualified name such as `Shop.add`. Definitions are found by
-    patterns for more than thirty languages and formats, without a parser, as in `expand()`. In unusual code, a
-    definition may be missed, or its end may be wrong. Other files, such as plain text or JSON, have no sections.
+    tree-sitter (the extra `code`), in more than thirty languages and formats, as in `expand()`. In source with syntax
+    errors, a definition may be missed, or its end may be wrong. Other files, such as plain text or JSON, have no
+    sections.
 
     ```python
     from ripwrap import sync
@@ -37,6 +38,8 @@ def outline(path: StrPath, *, cwd: StrPath = ".", timeout: float | None = None) 
         IsADirectoryError: The path is a directory.
         OSError: The file cannot be read.
         ValueError: The file is binary, or has more than two million bytes.
+        MissingPackageError: The extra `code` is not installed.
+        RipwrapError: The parser takes too long, or crashes.
         TimeoutError: The call took more than `timeout` seconds.
     """
     return run_blocking(run_outline(BlockingRunner(None, timeout=timeout), path, cwd, timeout=timeout))

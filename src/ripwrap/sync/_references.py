@@ -29,9 +29,10 @@ def references(
 ) -> References:
     """Find the definitions of a name, and its uses: imports, calls and mentions, each with the definition around it.
 
-    rg finds the lines that have the name as a whole word. The text around the name then tells what it is. No parser and
-    no types are used: a use of a method means any method with this name. `Reference.confidence` says how probable it is
-    that a place means one of the definitions. Names in strings and comments are mentions with low confidence.
+    rg finds the lines that have the name as a whole word. The syntax around the name (by tree-sitter, the extra `code`)
+    then tells what it is. No types are used: a use of a method means any method with this name. `Reference.confidence`
+    says how probable it is that a place means one of the definitions. Names in strings and comments are mentions with
+    low confidence.
 
     ```python
     from ripwrap import sync
@@ -47,11 +48,12 @@ def references(
     ```
 
     Args:
-        name: Name to find, e.g. `total`, or qualified by its class or module, as in `Cart.total`: only these
-            definitions are then listed, and uses of others have low confidence.
+        name: Name to find, e.g. `total`, or qualified by its class, module or package, as in `Cart.total`: only these
+            definitions are then listed, and uses of others have low confidence. A call, `Cart.total()`, is its name.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file that several
-            of them reach is searched once.
+        paths: Files or directories to search for uses, any number of them; empty is all of `cwd`. A file that
+            several of them reach is searched once. Definitions are looked for in all of `cwd`, also in files that globs
+            and types leave out.
         limit: Maximum number of uses; `None` is no limit. The first 5,000 lines with the name, in path order, are
             looked at.
         timeout: Seconds that the call may take; `None` is no limit. At the limit, the answer has what was found.
@@ -62,6 +64,7 @@ def references(
 
     Raises:
         ValueError: The name is not a name, `limit` is negative, or a path or option has a NUL.
+        MissingPackageError: The extra `code` is not installed.
 
     It also raises what `search()` raises about options and places. Unreadable paths are in `errors`.
     """

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from ripwrap._code.enclosing import LineSpan, definition_at, share_lines
 from ripwrap._code.outline import MAX_NAME_CHARS, Outline, Section
+from ripwrap._code.treesitter.parser import check_installed, is_available
+from ripwrap._code.treesitter.worker import read_outline
 from ripwrap._operations.expand import read_lines
+from ripwrap.errors import MissingPackageError
 from ripwrap.results import FileMatches, RankedChunk
 from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.grep_content_tool import ContentMatch
@@ -81,9 +84,16 @@ def read_source_file(
         return None
     if lines is None:
         return None
-    from ripwrap._code.patterns.outline import PatternOutline  # late: it compiles the patterns of all languages
+    return SourceFile(lines, read_outline(path, lines).outline if is_available() else Outline(lines, ()), redactor)
 
-    return SourceFile(lines, PatternOutline(path, lines), redactor)
+
+def missing_code() -> str | None:
+    """Return the sentence that says why an answer has no definitions; `None` if the extra `code` is installed."""
+    try:
+        check_installed()
+    except MissingPackageError as error:
+        return f"No definition is named: {error}"
+    return None
 
 
 def expand_matches(

@@ -7,13 +7,12 @@ from functools import partial
 from itertools import accumulate
 
 from ripwrap._code.outline import Section, levels_of, outline_rows
-from ripwrap._code.patterns.outline import PatternOutline
 from ripwrap._operations.expand import MAX_SOURCE_BYTES
 from ripwrap._text import in_seconds, plural
 from ripwrap.errors import RipwrapError
 from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.close_names import ask_close_names
-from ripwrap.workspace.expansion import SourceFile, read_source_file
+from ripwrap.workspace.expansion import SourceFile, missing_code, read_source_file
 from ripwrap.workspace.memory import MIN_CHARS, digest_of
 from ripwrap.workspace.read_file import ReadFileArguments, ReadFileResult, ReadLines, read_ranges
 from ripwrap.workspace.sandbox import MissingPathError
@@ -83,11 +82,12 @@ def _with_outline(settings: Settings, read: ReadLines, without: ReadFileResult) 
     """
     location, lines = read.location, read.count
     source = read_source_file(settings, location, location.paths[0], settings.redactor(location, location.paths[0]))
-    outline = source.outline if source else None
-    every = outline.sections() if isinstance(outline, PatternOutline) else ()
+    every = source.outline.sections() if source else ()
     if source is None or not every:
         if lines:
             return without
+        if (missing := missing_code()) is not None:
+            return without.model_copy(update={"message": f"{missing}. Read or search its lines."})
         why = f"it has more than {MAX_SOURCE_BYTES:,} bytes" if source is None else "no definition was found"
         return without.model_copy(update={"message": f"There is no outline: {why}. Read or search its lines."})
     room = int(settings.max_chars * OUTLINE_SHARE) if lines else settings.max_chars

@@ -15,7 +15,7 @@ from ripwrap.workspace.literal_names import names_on_disk, resolve_names
 from ripwrap.workspace.notes import notes_of
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import Redactor, redact_name
-from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, visible_paths
+from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, scope_of_root, visible_paths
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.tool import ToolCall
 
@@ -40,10 +40,13 @@ async def run_find_references(call: ToolCall, arguments: FindReferencesArguments
         allowed, incomplete = await visible_paths(run, scope, files)
         options = cast("PlacedFileOptions", {**scope.options, **files.options})
         location = scope.location
+        whole = await run.call(lambda: scope_of_root(settings, location.cwd))
         request = references_request(
             *(arguments.name, location.cwd, location.paths, None, scope.timeout, options),
             allowed=allowed,
             whole_lines=True,
+            wide=cast("PlacedFileOptions", whole.options),
+            wide_allowed=whole.allowed,
         )
         found = await run_references(run, request)
         most = min(arguments.limit, settings.max_chars // MIN_REFERENCE_CHARS)

@@ -11,8 +11,14 @@ from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.tool import ToolSpec
 
-HEADINGS = {"definition": "Definitions", "import": "Imports", "call": "Calls", "mention": "Mentions"}
-"""Headings of the kinds of references, in the order of an answer."""
+HEADINGS = {
+    "definition": "Definitions",
+    "other": "Other definitions",
+    "import": "Imports",
+    "call": "Calls",
+    "mention": "Mentions",
+}
+"""Headings of the kinds of references, in the order of an answer; `other` are those of other classes."""
 
 
 class FindReferencesOptions(VisibilityOptions, total=False):
@@ -56,12 +62,16 @@ class FindReferencesResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         order = [*HEADINGS]
-        ordered = sorted(self.references, key=lambda one: order.index(one.kind))  # the order within a kind is kept
-        for number, (kind, group) in enumerate(groupby(ordered, key=lambda one: one.kind)):
+        ordered = sorted(self.references, key=lambda one: order.index(_part(one)))  # the order within a part is kept
+        for number, (kind, group) in enumerate(groupby(ordered, key=_part)):
             yield from ("",) if number else ()
             yield f"{HEADINGS[kind]}:"
             for one in group:
                 yield f"  {shown_path(one.path)}:{one.line}: {shown(one.text)}{_about(one)}"
+
+
+def _part(one: Reference) -> str:
+    return "other" if one.kind == "definition" and one.confidence == "low" else one.kind
 
 
 def _about(one: Reference) -> str:

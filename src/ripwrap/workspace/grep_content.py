@@ -221,8 +221,11 @@ def _fit_with_sections(call: ContentCall, page: Page, answer: GrepContentResult)
     grows = call.arguments.expand == "definition"
     if not call.arguments.sections and not grows:
         return fitted
-    from ripwrap.workspace.expansion import read_source_file
+    from ripwrap.workspace.expansion import missing_code, read_source_file
 
+    if (missing := missing_code()) is not None:
+        answer = answer.model_copy(update={"notes": (*answer.notes, missing)})
+        return fit_to_budget(page, found, answer, settings.max_chars)
     # Definitions are read only for matches that are shown. With definitions, fewer matches may fit.
     sources: dict[str, SourceFile] = {}
     deadline = math.inf if call.scope.timeout is None else time.monotonic() + call.scope.timeout

@@ -57,7 +57,7 @@ def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
     location = sandbox.locate(path)
     if not location.is_file:
         raise IsADirectoryError(f"{shown_path(location.name)} is a directory; list_directory() lists its entries")
-    with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
+    with open_regular_file(location.cwd, location.paths[0], follow=False) as file:
         size = os.fstat(file.fileno()).st_size
         # Read one byte more than allowed: if it exists, the file is too large, even if it has grown since `fstat()`.
         most = -1 if max_bytes is None else max_bytes + 1

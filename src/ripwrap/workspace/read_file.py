@@ -382,7 +382,7 @@ def open_text(
         OSError: The file cannot be read.
         ValueError: The file is binary.
     """
-    with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
+    with open_regular_file(location.cwd, location.paths[0], follow=False) as file:
         redactor = partial(settings.redact, keys=key_lines(file)) if settings.redact else None
         file.seek(0)
         start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]

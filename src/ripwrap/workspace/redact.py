@@ -445,7 +445,7 @@ class Redaction:
         """
         keys = UNKNOWN_KEYS
         try:
-            with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
+            with open_regular_file(folder, path, follow=follow, roots=roots) as file:
                 keys = key_lines(file, check=check)
         except TimeoutError:  # a subclass of OSError
             raise

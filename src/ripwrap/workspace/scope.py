@@ -2,7 +2,6 @@
 
 import os
 import re
-import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from ripwrap._ripgrep.command import check_text, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._subprocess import TemporaryFolder
 from ripwrap._text import path_from_shown, plural, shown
 from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import SearchError
@@ -212,7 +212,7 @@ def rules_file(rules: str) -> Generator[str]:
     """
     with ExitStack() as stack:
         try:
-            file = os.path.join(stack.enter_context(tempfile.TemporaryDirectory(prefix="ripwrap-")), "ignore")
+            file = os.path.join(stack.enter_context(TemporaryFolder("ripwrap-")), "ignore")
             with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as written:
                 written.write(rules)
         except OSError as error:

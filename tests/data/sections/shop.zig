@@ -8,17 +8,17 @@ pub fn add(a: i32) i32 {
     return 2;
 }
 
-module system is fine
-the class of things
+// The shop.
+const Shop = struct {
+    size: u8,
 
-class Shop {
-  func one() {
-    return 1;
-  }
+    fn one() u8 {
+        return 1;
+    }
+};
+
+pub const Colour = enum { red, green };
+
+test "adds" {
+    try std.testing.expect(add(1) == 2);
 }
-
-defmodule Inner do
-  def go(x) do
-    x
-  end
-end

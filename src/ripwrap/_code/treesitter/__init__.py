@@ -1,1 +1,1 @@
-"""Find definitions with tree-sitter (the extra `syntax`), in a separate process."""
+"""Find definitions with tree-sitter (the extra `code`), in a separate process."""

@@ -1,4 +1,4 @@
-"""Split a file into chunks that are its functions, classes and methods; needs the extra `syntax`.
+"""Split a file into chunks that are its functions, classes and methods; needs the extra `code`.
 
 These modules of the package do the work:
 
@@ -12,11 +12,11 @@ worker      does all of this in another process
 from collections.abc import Iterator
 
 from ripwrap._code.treesitter.merge import MAX_DEFINITION_CHARS, Lines, Segment, merge_segments
-from ripwrap._code.treesitter.outline import MAX_DEPTH, SyntaxDefinition, SyntaxOutline
-from ripwrap._code.treesitter.parser import PARSE_TIMEOUT, load_grammars, parse_outline
+from ripwrap._code.treesitter.outline import SyntaxOutline
+from ripwrap._code.treesitter.parser import MAX_LINE_CHARS, PARSE_TIMEOUT, load_grammars, parse_outline
 from ripwrap._code.windows import WINDOW_VERSION, Chunk, window_chunks
 
-_VERSION = 3
+_VERSION = 4
 
 
 def chunker_version() -> str:
@@ -38,50 +38,57 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> li
     neighbour is small if it has only lines between definitions, or if it is a definition of up to three lines and 200
     characters.
 
-    These files are split into windows of lines: files of a language without a grammar, files of over a million
-    characters or with a line of over 10,000 characters, files that take the parser longer than `timeout`, and files
-    in which a statement has over 1,000 angle brackets, if the parser is slow with these. If the extra `syntax` is not
+    These files are split into windows of lines: files of a language without a grammar, files of over two million
+    characters or with a line of over 10,000 characters, files that take the parser longer than `timeout`, and files in
+    which a statement has over 1,000 angle brackets, if the parser is slow with these. If the extra `code` is not
     installed, or the grammar cannot be loaded, files are also split in this way.
 
     Source with syntax errors is parsed as far as possible. Hostile source may make a parser crash: use
-    `worker.SyntaxChunker` for files that you do not trust.
+    `worker.CodeReader` for files that you do not trust.
     """
-    outline = parse_outline(path, text, MAX_DEFINITION_CHARS, timeout=timeout)
+    long = len(max(text.split("\n"), key=len)) > MAX_LINE_CHARS
+    outline = None if long else parse_outline(path, text, timeout=timeout)
     if outline is None:
         return list(window_chunks(text))
     lines = Lines(text, outline.lines)
-    return list(merge_segments(lines, _segments(lines, outline)))
+    return list(merge_segments(lines, _Segments(lines, outline).all()))
 
 
-def _segments(lines: Lines, outline: SyntaxOutline) -> Iterator[Segment]:
-    if lines.count:
-        whole = SyntaxDefinition(0, lines.count - 1, "", is_namespace=True, node=outline.root)
-        yield from _segments_in(lines, outline, whole, None, 0)
+class _Segments:
+    """Segments of a file: its definitions, and the lines between them."""
 
+    def __init__(self, lines: Lines, outline: SyntaxOutline) -> None:
+        self._lines = lines
+        self._outline = outline
+        self._children = outline.children()
 
-def _segments_in(
-    lines: Lines, outline: SyntaxOutline, around: SyntaxDefinition, symbol: str | None, depth: int
-) -> Iterator[Segment]:
-    """Split a definition, or the whole file, into the definitions in it and the lines between them.
+    def all(self) -> Iterator[Segment]:
+        """Split the whole file into the definitions in it and the lines between them."""
+        if self._lines.count:
+            yield from self._inside(-1, 0, self._lines.count - 1, None)
 
-    Namespaces and large definitions are split in the same way, up to a maximum depth.
-    """
-    line = around.first
-    for found in outline.definitions_in(around.node, top=depth == 0) if around.node is not None else ():
-        # In source with syntax errors, a definition may begin before the previous one has ended.
-        first, last = max(found.first, line), min(found.last, around.last)
-        if first > last:
-            continue
-        if line < first:
-            opens = around.is_namespace and line == around.first and depth > 0
-            yield Segment(line, first - 1, symbol, symbol, 0, opens_namespace=opens)
-        line = last + 1
-        name = outline.qualified_name(symbol, found.name)
-        if depth < MAX_DEPTH and (found.is_namespace or lines.size(first, last) > MAX_DEFINITION_CHARS):
-            yield from _segments_in(lines, outline, found._replace(first=first, last=last), name, depth + 1)
-        else:
-            yield Segment(first, last, name, symbol, 1)
-    if line == around.first and depth:
-        yield Segment(line, around.last, symbol, symbol, 1)
-    elif line <= around.last:
-        yield Segment(line, around.last, symbol, symbol, 0)
+    def _inside(self, around: int, first: int, last: int, symbol: str | None) -> Iterator[Segment]:
+        """Split a definition, or the whole file, into the definitions in it and the lines between them.
+
+        Namespaces and large definitions are split in the same way.
+        """
+        outline, lines, line = self._outline, self._lines, first
+        for number in self._children.get(around, ()):
+            one = outline.found[number]
+            # In source with syntax errors, a definition may begin before the previous one has ended.
+            start, end = max(one.first, line), min(one.last, last)
+            if start > end or not outline.shows(number, MAX_DEFINITION_CHARS):
+                continue
+            if line < start:
+                opens = around >= 0 and outline.found[around].is_namespace and line == first
+                yield Segment(line, start - 1, symbol, symbol, 0, opens_namespace=opens)
+            line = end + 1
+            name = outline.qualified_name(symbol, one.name)
+            if one.is_namespace or lines.size(start, end) > MAX_DEFINITION_CHARS:
+                yield from self._inside(number, start, end, name)
+            else:
+                yield Segment(start, end, name, symbol, 1)
+        if line == first and around >= 0:
+            yield Segment(line, last, symbol, symbol, 1)
+        elif line <= last:
+            yield Segment(line, last, symbol, symbol, 0)

@@ -10,15 +10,17 @@ from ripwrap._code.languages import language_name
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-NameRule = Callable[["Node"], str | None]
-"""Function that returns the name of a node: empty for a definition without a name, None for all other nodes."""
+NameRule = Callable[["Node"], "Node | str | None"]
+"""Function that returns the name of a node, or the node of the name; empty for a definition without a name, None for
+all other nodes.
+"""
 
 _NO_TYPES: frozenset[str] = frozenset()
 _MAX_DECLARATORS = 20
 """Maximum number of nested declarators (in C, pointers and arrays) around a name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Grammar:
     """Rules to find the definitions of a language."""
 
@@ -26,13 +28,16 @@ class Grammar:
     definitions: Mapping[str, NameRule]
     namespaces: frozenset[str] = _NO_TYPES
     containers: frozenset[str] = _NO_TYPES
-    large_containers: frozenset[str] = _NO_TYPES
+    """Nodes that belong to the definition around them: the definitions in them are its members, however small."""
     wrappers: frozenset[str] = _NO_TYPES
     constants: Mapping[str, NameRule] = field(default_factory=dict[str, NameRule])
     attributes: frozenset[str] = _NO_TYPES
+    kind: str = ""
+    """Kind of all definitions; empty if their nodes tell their kinds."""
     hash_comments: bool = False
-    headings: bool = False
     qualified: bool = True
+    outlined: bool = True
+    """False for data, whose keys only split a file."""
     generics: bool = False
 
 
@@ -41,10 +46,19 @@ def find_grammar(path: str, text: str) -> Grammar | None:
     name = language_name(path, text)
     if name == "c header":
         name = "cpp" if _IS_CPP.search(text) else "c"
-    return _GRAMMARS.get(name) if name else None
+    return _GRAMMARS.get(_READ_AS.get(name, name)) if name else None
 
 
 _IS_CPP = re.compile(r"^[ \t]*(?:class|namespace|template|using)\b|^[ \t]*(?:public|private):", re.MULTILINE)
+_READ_AS = {
+    "arduino": "cpp",
+    "bats": "bash",
+    "cython": "python",
+    "php include": "php",
+    "quarto": "markdown",
+    "starlark": "python",
+}
+"""Languages that are read with the grammar of another language."""
 
 
 def node_text(node: "Node | None") -> str:
@@ -71,11 +85,10 @@ def _field(key: str, *, needs: str = "", otherwise: str = "") -> NameRule:
     it only mentions a name.
     """
 
-    def name(node: "Node") -> str | None:
+    def name(node: "Node") -> "Node | str | None":
         if needs and node.child_by_field_name(needs) is None:
             return None
-        child = node.child_by_field_name(key)
-        return otherwise if child is None else node_text(child)
+        return node.child_by_field_name(key) or otherwise
 
     return name
 
@@ -90,9 +103,24 @@ def _named_function(key: str, value: str) -> NameRule:
     A node is a definition only if its field `value` is a function or class.
     """
 
-    def name(node: "Node") -> str | None:
+    def name(node: "Node") -> "Node | str | None":
         made = node.child_by_field_name(value)
-        return node_text(node.child_by_field_name(key)) if made is not None and made.type in _FUNCTIONS else None
+        return (node.child_by_field_name(key) or "") if made is not None and made.type in FUNCTION_VALUES else None
+
+    return name
+
+
+def _child(*types: str, inside: str = "") -> NameRule:
+    """Return a rule that takes the name from the first child of one of these types, in the first child `inside`."""
+
+    def name(node: "Node") -> "Node | str | None":
+        if inside:
+            outer = next((child for child in node.named_children if child.type == inside), None)
+            return None if outer is None else name_in(outer)
+        return name_in(node)
+
+    def name_in(node: "Node") -> "Node | None":
+        return next((child for child in node.named_children if child.type in types), None)
 
     return name
 
@@ -108,19 +136,20 @@ _name_field_with_body = _field("name", needs="body")
 # --- Python
 
 
-def _assigned(statement: "Node") -> str | None:
+def _assigned(statement: "Node") -> "Node | str | None":
     inner = statement.named_child(0) if statement.named_child_count == 1 else None
-    return node_text(inner.child_by_field_name("left")) if inner is not None and inner.type == "assignment" else None
+    return (inner.child_by_field_name("left") or "") if inner is not None and inner.type == "assignment" else None
 
 
 _PYTHON = Grammar(
     "python",
-    _for_types("function_definition class_definition", _name_field),
+    {
+        **_for_types("function_definition class_definition", _name_field),
+        "type_alias_statement": _field("left"),
+    },
     containers=_words(
-        "block if_statement elif_clause else_clause try_statement except_clause except_group_clause finally_clause"
-        " with_statement"
+        "block if_statement elif_clause else_clause try_statement except_clause finally_clause with_statement"
     ),
-    large_containers=_words("for_statement while_statement match_statement case_clause"),
     wrappers=_words("decorated_definition"),
     constants={"expression_statement": _assigned},
 )
@@ -128,7 +157,28 @@ _PYTHON = Grammar(
 
 # --- JavaScript and TypeScript
 
-_FUNCTIONS = _words("arrow_function function_expression generator_function class function")
+FUNCTION_VALUES = _words(
+    "arrow_function function_expression generator_function class function function_definition anonymous_function"
+    " lambda_literal"
+)
+"""Types of nodes that are functions or classes; what such a value is assigned to is its name."""
+
+
+def _named_value(node: "Node") -> "Node | None":
+    """Return the name of a function in an expression, unless it is assigned to another name."""
+    around = node.parent
+    taken = around is None or around.type in _NAMES_VALUES
+    return None if taken else node.child_by_field_name("name")
+
+
+_NAMES_VALUES = _words("variable_declarator assignment_expression pair field_definition public_field_definition")
+
+
+def _exported(node: "Node") -> str | None:
+    value = node.child_by_field_name("value")
+    return "default" if value is not None and value.type in FUNCTION_VALUES else None
+
+
 _JAVASCRIPT: dict[str, NameRule] = {
     **_for_types(
         "function_declaration generator_function_declaration class_declaration method_definition", _name_field
@@ -138,31 +188,27 @@ _JAVASCRIPT: dict[str, NameRule] = {
     "pair": _named_function("key", "value"),
     "field_definition": _named_function("property", "value"),
     "public_field_definition": _named_function("name", "value"),
+    "export_statement": _exported,
+    **_for_types("function_expression generator_function", _named_value),
 }
 _TYPESCRIPT: dict[str, NameRule] = {
     **_JAVASCRIPT,
     **_for_types(
         "interface_declaration type_alias_declaration enum_declaration abstract_class_declaration", _name_field
     ),
+    **_for_types("function_signature method_signature abstract_method_signature", _name_field),
     **_for_types("internal_module module", _name_field),
 }
-_SCRIPT_THROUGH = _words("class_body statement_block")
-_SCRIPT_LARGE = _words(
-    "expression_statement assignment_expression call_expression arguments parenthesized_expression unary_expression"
-    " arrow_function function_expression generator_function class object lexical_declaration variable_declaration"
-    " variable_declarator pair export_statement return_statement if_statement else_clause try_statement catch_clause"
-    " finally_clause sequence_expression"
-)
 _SCRIPT_WRAPPERS = _words(
     "export_statement lexical_declaration variable_declaration expression_statement ambient_declaration"
 )
 
 
-def _declared(node: "Node") -> str | None:
+def _declared(node: "Node") -> "Node | str | None":
     declarator = next((child for child in node.named_children if child.type == "variable_declarator"), None)
     if declarator is None and (inner := node.child_by_field_name("declaration")) is not None:
         return _declared(inner) if inner.type in {"lexical_declaration", "variable_declaration"} else None
-    return node_text(declarator.child_by_field_name("name")) if declarator is not None else None
+    return (declarator.child_by_field_name("name") or "") if declarator is not None else None
 
 
 def _script(name: str, definitions: Mapping[str, NameRule]) -> Grammar:
@@ -170,18 +216,17 @@ def _script(name: str, definitions: Mapping[str, NameRule]) -> Grammar:
         name,
         definitions,
         namespaces=_words("internal_module module"),
-        containers=_SCRIPT_THROUGH,
-        large_containers=_SCRIPT_LARGE,
+        containers=_words("class_body statement_block"),
         wrappers=_SCRIPT_WRAPPERS,
         constants=_for_types("lexical_declaration variable_declaration export_statement", _declared),
         attributes=_words("decorator"),
     )
 
 
-# --- C and C++
+# --- C, C++ and Objective-C
 
 
-def _declarator(node: "Node") -> str | None:
+def _declarator(node: "Node") -> "Node | str | None":
     """Return the name in a declarator, inside its pointers, arrays and parentheses; empty if there is no name."""
     found = node.child_by_field_name("declarator")
     for _ in range(_MAX_DECLARATORS):
@@ -195,24 +240,32 @@ def _declarator(node: "Node") -> str | None:
         }:
             inner = next(iter(found.named_children), None)
         if inner is None:
-            return "" if found.type.endswith("_declarator") else node_text(found)
+            return "" if found.type.endswith("_declarator") else found
         found = inner
     return ""
 
 
-def _typedef(node: "Node") -> str | None:
+def _typedef(node: "Node") -> "Node | str | None":
+    """Return the name that a `typedef` gives to a type without a name."""
     kind = node.child_by_field_name("type")
-    return _declarator(node) if kind is not None and kind.child_by_field_name("body") is not None else None
+    if kind is None or kind.child_by_field_name("body") is None or kind.child_by_field_name("name") is not None:
+        return None
+    return _declarator(node)
 
 
-def _initialised(node: "Node") -> str | None:
+def _c_type(node: "Node") -> "Node | str | None":
+    """Return the name of a type with a body; one without a name has that of its `typedef`, or is no definition."""
+    return node.child_by_field_name("name") if node.child_by_field_name("body") is not None else None
+
+
+def _initialised(node: "Node") -> "Node | str | None":
     declarator = node.child_by_field_name("declarator")
     return _declarator(declarator) if declarator is not None and declarator.type == "init_declarator" else None
 
 
 _C: dict[str, NameRule] = {
     "function_definition": _declarator,
-    **_for_types("struct_specifier union_specifier enum_specifier", _name_field_with_body),
+    **_for_types("struct_specifier union_specifier enum_specifier", _c_type),
     "type_definition": _typedef,
     "preproc_function_def": _name_field,
 }
@@ -228,6 +281,14 @@ _CPP: dict[str, NameRule] = {
     "alias_declaration": _name_field,
 }
 
+
+def _objective_method(node: "Node") -> str:
+    """Return the parts of a method's name, `add:to:` of `- (int)add:(int)x to:(int)y`."""
+    parts = [child.type == "identifier" and node_text(child) for child in node.named_children]
+    colon = ":" if any(child.type == "method_parameter" for child in node.named_children) else ""
+    return "".join(f"{part}{colon}" for part in parts if part)
+
+
 # --- Other languages
 
 _GO_RECEIVER = re.compile(r"(\w+)(?:\[[^\]]*\])?\s*\)$")
@@ -239,32 +300,156 @@ def _go_method(node: "Node") -> str | None:
     return f"{receiver[1]}.{name}" if receiver else name
 
 
-def _go_constants(node: "Node") -> str | None:
+def _go_function(node: "Node") -> "Node | str | None":
+    """Return the name of a function that is the only value assigned, as in `add := func() {}`."""
+    value = node.child_by_field_name("right") or node.child_by_field_name("value")
+    only = value.named_child(0) if value is not None and value.named_child_count == 1 else None
+    if only is None or only.type != "func_literal":
+        return None
+    return node.child_by_field_name("left") or node.child_by_field_name("name")
+
+
+def _go_constants(node: "Node") -> "Node | str | None":
     spec = next((child for child in node.named_children if child.type in {"const_spec", "var_spec"}), None)
-    return node_text(spec.child_by_field_name("name")) if spec is not None and node.named_child_count == 1 else None
+    return (spec.child_by_field_name("name") or "") if spec is not None and node.named_child_count == 1 else None
 
 
 def _ruby_singleton(node: "Node") -> str | None:
     return f"{node_text(node.child_by_field_name('object'))}.{node_text(node.child_by_field_name('name'))}"
 
 
-def _first_identifier(node: "Node") -> str | None:
-    return node_text(next((child for child in node.named_children if child.type == "identifier"), None))
+def _lua_assigned(node: "Node") -> "Node | str | None":
+    """Return the name of a function that is assigned to one variable, as in `M.f = function() … end`."""
+    names, values = (
+        next((child for child in node.named_children if child.type == kind), None)
+        for kind in ("variable_list", "expression_list")
+    )
+    if names is None or values is None or values.named_child_count != 1:
+        return None
+    made = values.named_child(0)
+    return names.named_child(0) if made is not None and made.type == "function_definition" else None
+
+
+def _perl_package(node: "Node") -> "Node | str | None":
+    return _child("package_name")(node) if node.child_by_field_name("body") is not None else None
+
+
+_ELIXIR_WORDS = _words("def defp defmacro defmacrop defmodule defprotocol defimpl defguard defdelegate")
+
+
+def _elixir(node: "Node") -> "Node | str | None":
+    """Return what a call such as `def f(x) when x > 1 do … end` defines; None for other calls."""
+    if node_text(node.child_by_field_name("target")) not in _ELIXIR_WORDS:
+        return None
+    found = next((child for child in node.named_children if child.type == "arguments"), None)
+    for _ in range(_MAX_DECLARATORS):
+        if found is None or found.type in {"identifier", "alias", "atom"}:
+            break
+        key = {"binary_operator": "left", "call": "target"}.get(found.type)
+        found = found.child_by_field_name(key) if key else found.named_child(0)
+    return found
+
+
+def _julia_function(node: "Node") -> "Node | str | None":
+    """Return the name in the signature of a function, `Base.show` of `function Base.show(io, x) … end`."""
+    found = node.named_child(0)
+    while found is not None and found.type not in {"identifier", "field_expression", "operator"}:
+        found = found.named_child(0)
+    return found
+
+
+def _julia_short(node: "Node") -> "Node | str | None":
+    call = node.named_child(0)
+    return call.named_child(0) if call is not None and call.type == "call_expression" else None
+
+
+def _zig_type(node: "Node") -> "Node | str | None":
+    types = {"struct_declaration", "enum_declaration", "union_declaration", "opaque_declaration"}
+    if not any(child.type in types for child in node.named_children):
+        return None
+    return _child("identifier")(node)
+
+
+def _r_function(node: "Node") -> "Node | str | None":
+    made = node.child_by_field_name("rhs")
+    return node.child_by_field_name("lhs") if made is not None and made.type == "function_definition" else None
+
+
+def _haskell_function(node: "Node") -> "Node | None":
+    """Return the name of a function or method; its further equations are parts of the first one."""
+    name, before = node.child_by_field_name("name"), node.prev_named_sibling
+    if before is not None and before.type in {"function", "bind", "signature"}:
+        return None if node_text(before.child_by_field_name("name")) == node_text(name) else name
+    return name
+
+
+def _sql_created(node: "Node") -> "Node | str | None":
+    """Return the name of what a CREATE statement creates, also if only its beginning can be read."""
+    children, around = node.named_children, node.parent
+    while around is not None and not around.type.startswith("create_"):
+        around = around.parent
+    if not children or children[0].type != "keyword_create" or around is not None:
+        return None
+    named = (child for child in children if child.type in {"object_reference", "identifier", "column"})
+    return next(named, None)
+
+
+def _make_targets(node: "Node") -> str | None:
+    targets = node_text(next((child for child in node.named_children if child.type == "targets"), None))
+    return None if re.match(r"\.[A-Z]", targets) or not targets else targets
 
 
 def _key(node: "Node") -> str | None:
     return _unquoted(node_text(node.child_by_field_name("key")))
 
 
-def _table(node: "Node") -> str | None:
-    return node_text(node.named_child(0)) if node.named_child_count else ""
+def _table(node: "Node") -> "Node | str | None":
+    return node.named_child(0) or ""
 
 
 def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-_JSON = Grammar("json", {"pair": _key}, containers=_words("object"), large_containers=_words("array"))
+_SQL_KINDS = _words("table view materialized_view function trigger index type schema database sequence role")
+"""What the CREATE statements of SQL create, as in the types of their nodes."""
+
+_HEADING = re.compile(r"h([1-6])$", re.IGNORECASE)
+
+
+def heading_level(node: "Node", lines: Callable[[int], str]) -> int | str | None:
+    """Return the level of a heading: a number in Markdown and HTML, the underline in RST; None for other nodes."""
+    if node.type in {"atx_heading", "setext_heading"}:
+        if node.parent is not None and node.parent.type not in {"section", "document"}:
+            return None
+        mark = next((child.type for child in node.children if "_h" in child.type), "")
+        return int(mark.partition("_h")[2][:1] or 6)
+    if node.type == "element":
+        start = node.named_child(0)
+        tag = _HEADING.match(node_text(start.named_child(0))) if start is not None else None
+        return int(tag[1]) if tag else None
+    if node.type == "title":
+        above, below = lines(node.start_point.row - 1)[:1], lines(_end_row(node) + 1)[:1]
+        return below * 2 if above == below else below
+    return None
+
+
+def _end_row(node: "Node") -> int:
+    return node.end_point.row - (node.end_point.column == 0 and node.end_point.row > node.start_point.row)
+
+
+def _heading(node: "Node") -> "Node | str | None":
+    if node.type == "element":
+        start, end = node.named_child(0), node.named_children[-1]
+        if start is None or not _HEADING.match(node_text(start.named_child(0))):
+            return None
+        raw = (node.text or b"")[start.end_byte - node.start_byte : end.start_byte - node.start_byte]
+        return " ".join(re.sub(r"<[^<>]*>", "", raw.decode("utf-8", "replace")).split())
+    if node.type == "title":
+        return node_text(node)
+    return node_text(node.child_by_field_name("heading_content")).strip("# ")
+
+
 _GRAMMARS: dict[str, Grammar] = {
     "python": _PYTHON,
     "javascript": _script("javascript", _JAVASCRIPT),
@@ -275,7 +460,8 @@ _GRAMMARS: dict[str, Grammar] = {
         {
             "function_declaration": _name_field,
             "method_declaration": _go_method,
-            **_for_types("type_spec type_alias", _name_field),
+            **_for_types("type_spec type_alias method_elem", _name_field),
+            **_for_types("short_var_declaration var_spec", _go_function),
         },
         wrappers=_words("type_declaration"),
         constants=_for_types("const_declaration var_declaration", _go_constants),
@@ -286,13 +472,12 @@ _GRAMMARS: dict[str, Grammar] = {
             **_for_types(
                 "function_item struct_item enum_item union_item trait_item macro_definition type_item", _name_field
             ),
-            "function_signature_item": _name_field,
+            **_for_types("function_signature_item associated_type", _name_field),
             "impl_item": _field("type"),
             "mod_item": _name_field_with_body,
         },
         namespaces=_words("mod_item"),
         containers=_words("declaration_list foreign_mod_item"),
-        large_containers=_words("block"),
         constants=_for_types("const_item static_item", _name_field),
         attributes=_words("attribute_item inner_attribute_item"),
     ),
@@ -301,7 +486,7 @@ _GRAMMARS: dict[str, Grammar] = {
         {
             **_for_types("class_declaration interface_declaration enum_declaration record_declaration", _name_field),
             **_for_types("annotation_type_declaration method_declaration constructor_declaration", _name_field),
-            "compact_constructor_declaration": _name_field,
+            **_for_types("compact_constructor_declaration annotation_type_element_declaration", _name_field),
         },
         containers=_words("class_body interface_body enum_body enum_body_declarations annotation_type_body"),
         generics=True,
@@ -315,13 +500,21 @@ _GRAMMARS: dict[str, Grammar] = {
         wrappers=_words("template_declaration"),
         constants=_for_types("declaration", _initialised),
     ),
+    "objective-c": Grammar(
+        "objc",
+        {
+            **_C,
+            **_for_types("class_interface class_implementation protocol_declaration", _child("identifier")),
+            **_for_types("method_declaration method_definition", _objective_method),
+        },
+        containers=_C_THROUGH | _words("implementation_definition"),
+        constants=_for_types("declaration", _initialised),
+    ),
     "csharp": Grammar(
         "csharp",
         {
             **_for_types("class_declaration interface_declaration struct_declaration enum_declaration", _name_field),
-            **_for_types(
-                "record_declaration record_struct_declaration delegate_declaration method_declaration", _name_field
-            ),
+            **_for_types("record_declaration delegate_declaration method_declaration", _name_field),
             **_for_types(
                 "constructor_declaration property_declaration event_declaration local_function_statement", _name_field
             ),
@@ -332,7 +525,6 @@ _GRAMMARS: dict[str, Grammar] = {
         },
         namespaces=_words("namespace_declaration"),
         containers=_words("declaration_list file_scoped_namespace_declaration preproc_if preproc_region preproc_else"),
-        large_containers=_words("block global_statement"),
         generics=True,
     ),
     "ruby": Grammar(
@@ -344,8 +536,7 @@ _GRAMMARS: dict[str, Grammar] = {
         },
         namespaces=_words("module"),
         containers=_words("body_statement begin_block"),
-        large_containers=_words("call argument_list do_block block block_body if unless begin"),
-        wrappers=_words("call"),
+        wrappers=_words("call argument_list"),
     ),
     "php": Grammar(
         "php",
@@ -356,13 +547,11 @@ _GRAMMARS: dict[str, Grammar] = {
         },
         namespaces=_words("namespace_definition"),
         containers=_words("declaration_list enum_declaration_list compound_statement"),
-        large_containers=_words("if_statement else_clause"),
     ),
     "bash": Grammar(
         "bash",
         {"function_definition": _name_field},
         containers=_words("if_statement else_clause elif_clause compound_statement"),
-        large_containers=_words("subshell case_statement case_item for_statement while_statement do_group"),
     ),
     "kotlin": Grammar(
         "kotlin",
@@ -371,10 +560,9 @@ _GRAMMARS: dict[str, Grammar] = {
             "companion_object": _field("name", otherwise="companion object"),
             "secondary_constructor": _fixed_name("constructor"),
             "anonymous_initializer": _fixed_name("init"),
-            "type_alias": _first_identifier,
+            "type_alias": _child("identifier"),
         },
         containers=_words("class_body enum_class_body"),
-        large_containers=_words("function_body block"),
     ),
     "swift": Grammar(
         "swift",
@@ -388,7 +576,6 @@ _GRAMMARS: dict[str, Grammar] = {
             "subscript_declaration": _fixed_name("subscript"),
         },
         containers=_words("class_body protocol_body enum_class_body"),
-        large_containers=_words("function_body statements"),
     ),
     "scala": Grammar(
         "scala",
@@ -402,13 +589,90 @@ _GRAMMARS: dict[str, Grammar] = {
         },
         namespaces=_words("package_clause"),
         containers=_words("template_body enum_body"),
-        large_containers=_words("block indented_block"),
         constants=_for_types("val_definition", _field("pattern")),
     ),
-    "json": _JSON,
-    "toml": Grammar("toml", _for_types("table table_array_element", _table), hash_comments=True, qualified=False),
-    "yaml": Grammar(
-        "yaml", {"block_mapping_pair": _key}, containers=_words("document block_node block_mapping"), hash_comments=True
+    "lua": Grammar(
+        "lua",
+        {
+            "function_declaration": _name_field,
+            "assignment_statement": _lua_assigned,
+            "field": _named_function("name", "value"),
+        },
+        containers=_words("block"),
+        wrappers=_words("variable_declaration"),
     ),
-    "markdown": Grammar("markdown", {}, containers=_words("section"), headings=True, qualified=False),
+    "perl": Grammar(
+        "perl",
+        {"function_definition": _name_field_with_body, "package_statement": _perl_package},
+        namespaces=_words("package_statement"),
+        containers=_words("block"),
+    ),
+    "elixir": Grammar("elixir", {"call": _elixir}, containers=_words("do_block")),
+    "haskell": Grammar(
+        "haskell",
+        {
+            **_for_types("data_type newtype class instance type_synomym type_family data_family", _name_field),
+            **_for_types("function bind signature", _haskell_function),
+        },
+        containers=_words("declarations class_declarations instance_declarations"),
+    ),
+    "zig": Grammar(
+        "zig",
+        {"function_declaration": _name_field, "variable_declaration": _zig_type, "test_declaration": _child("string")},
+        containers=_words("struct_declaration enum_declaration union_declaration"),
+    ),
+    "dart": Grammar(
+        "dart",
+        {
+            **_for_types("class_definition enum_declaration extension_declaration", _name_field),
+            "mixin_declaration": _child("identifier"),
+            "type_alias": _child("type_identifier"),
+            **_for_types("function_signature getter_signature setter_signature operator_signature", _name_field),
+            **_for_types("constructor_signature factory_constructor_signature", _name_field),
+        },
+        containers=_words("class_body enum_body extension_body"),
+        wrappers=_words("method_signature"),
+    ),
+    "julia": Grammar(
+        "julia",
+        {
+            "module_definition": _name_field,
+            **_for_types("function_definition macro_definition", _julia_function),
+            **_for_types("struct_definition abstract_definition", _child("identifier", inside="type_head")),
+            "assignment": _julia_short,
+        },
+        namespaces=_words("module_definition"),
+        containers=_words("block"),
+    ),
+    "r": Grammar("r", {"binary_operator": _r_function}),
+    "json": Grammar("json", {"pair": _key}, containers=_words("object"), outlined=False),
+    "toml": Grammar(
+        "toml", _for_types("table table_array_element", _table), kind="table", hash_comments=True, qualified=False
+    ),
+    "ini": Grammar(
+        "ini",
+        {"section": lambda node: node_text(node.named_child(0)).strip("[] \t")},
+        kind="table",
+        hash_comments=True,
+        qualified=False,
+    ),
+    "make": Grammar("make", {"rule": _make_targets}, hash_comments=True, qualified=False),
+    "sql": Grammar(
+        "sql",
+        dict.fromkeys((*(f"create_{kind}" for kind in _SQL_KINDS), "ERROR"), _sql_created),
+        wrappers=_words("statement"),
+        qualified=False,
+    ),
+    "yaml": Grammar(
+        "yaml",
+        {"block_mapping_pair": _key},
+        containers=_words("document block_node block_mapping"),
+        kind="key",
+        hash_comments=True,
+    ),
+    "markdown": Grammar(
+        "markdown", _for_types("atx_heading setext_heading", _heading), kind="heading", qualified=False
+    ),
+    "rst": Grammar("rst", {"title": _heading}, kind="heading", qualified=False),
+    "html": Grammar("html", {"element": _heading}, kind="heading", qualified=False),
 }

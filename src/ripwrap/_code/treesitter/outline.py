@@ -1,52 +1,159 @@
-"""Find the definitions of a file in its syntax tree, with the lines, name and contents of each definition."""
+"""Find the definitions of a file in its syntax tree: the lines, name and kind of each, and what is around it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING
 
-from ripwrap._code.outline import MAX_NAME_CHARS
-from ripwrap._code.treesitter.languages import Grammar, NameRule, node_text
+from ripwrap._code.outline import MAX_NAME_CHARS, Definition, LiteralSpan
+from ripwrap._code.treesitter.languages import FUNCTION_VALUES, Grammar, heading_level, node_text
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Language, Node, Query
 
 MAX_DEPTH = 30
 """Maximum depth of nested definitions; a deeper definition is a part of the definition at this depth."""
 
 _MIN_CONSTANT_LINES = 4
 """Minimum number of lines of a constant that is treated as a definition."""
-_NO_RULES: Mapping[str, NameRule] = {}
 _MAX_WRAPPERS = 8
 """Maximum depth of nested wrappers (such as `export`) around a definition, and maximum number of children of a wrapper
 that are searched.
 """
+_TYPE_WORDS = frozenset(
+    [
+        "class",
+        "struct",
+        "interface",
+        "enum",
+        "union",
+        "trait",
+        "impl",
+        "protocol",
+        "extension",
+        "actor",
+        "record",
+        "object",
+        "mod",
+        "module",
+        "namespace",
+        "package",
+        "given",
+        "type",
+        "contract",
+        "mixin",
+        "data",
+        "newtype",
+        "instance",
+    ]
+)
+_FUNCTION_PARTS = frozenset(
+    [
+        "function",
+        "method",
+        "constructor",
+        "destructor",
+        "init",
+        "initializer",
+        "deinit",
+        "subscript",
+        "operator",
+        "indexer",
+        "signature",
+        "macro",
+        "delegate",
+        "bind",
+        "test",
+        "arrow",
+        "generator",
+        "preproc",
+    ]
+)
+"""Words in the types of nodes that are functions."""
 
 
-class SyntaxDefinition(NamedTuple):
-    """A definition in a syntax tree."""
+@dataclass(slots=True)
+class SyntaxDefinition:
+    """A definition in a syntax tree. Lines are given by their indexes, from 0."""
 
-    first: int
-    last: int
     name: str
-    is_namespace: bool
-    node: "Node | None"
+    kind: str
+    first: int
+    line: int
+    last: int
+    start: int
+    end: int
+    node: "Node"
+    is_namespace: bool = False
+    is_constant: bool = False
+    parent: int = -1
+    depth: int = 0
+    level: int | str = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SyntaxOutline:
-    """Definitions in a syntax tree, which are found one level at a time."""
+    """Definitions in a syntax tree, in the order of their beginnings."""
 
     grammar: Grammar
     lines: Sequence[str]
     root: "Node"
-    max_container_bytes: int = 0
+    found: Sequence[SyntaxDefinition]
+    comments_and_strings: "Sequence[Node]" = ()
+    imports: "Sequence[Node]" = ()
 
-    def definitions_in(self, node: "Node", *, top: bool) -> Iterator[SyntaxDefinition]:
-        """Find the outermost definitions in a node, in order. They may overlap if the source has syntax errors."""
-        if self.grammar.headings:
-            return self._markdown_sections(node)
-        found = self._definitions(node, top=top)
-        return self._with_hash_comments(found) if self.grammar.hash_comments else found
+    def definitions(self) -> list[Definition]:
+        """Return the definitions of the outline: without constants, without keys of one line, and without data."""
+        if not self.grammar.outlined:
+            return []
+        kept: list[Definition] = []
+        numbers: list[int] = []
+        for one in self.found:
+            parent = numbers[one.parent] if one.parent >= 0 else -1
+            shown = not one.is_constant and (one.kind != "key" or one.last > one.line)
+            numbers.append(len(kept) if shown else parent)
+            if shown:
+                kept.append(Definition(one.name, one.kind, one.first, one.line, one.last, parent))
+        return kept
+
+    def literals(self) -> list[LiteralSpan]:
+        """Return the comments and strings of the file, without those that are in another one."""
+        spans: list[LiteralSpan] = []
+        end = -1
+        for kind in sorted(self.comments_and_strings, key=lambda one: one.start_byte):
+            if kind.start_byte < end:
+                continue
+            end = kind.end_byte
+            (first, start), (last, stop) = kind.start_point, kind.end_point
+            columns = self._column(first, start), self._column(last, stop)
+            spans.append(LiteralSpan(first, columns[0], last, columns[1], is_comment(kind.type)))
+        return spans
+
+    def _column(self, row: int, column: int) -> int:
+        line = self.lines[row] if row < len(self.lines) else ""
+        return column if line.isascii() else len(line.encode("utf-8", "replace")[:column].decode("utf-8", "replace"))
+
+    def children(self) -> dict[int, list[int]]:
+        """Return the indexes of the definitions directly in each definition; -1 is the file."""
+        inside: dict[int, list[int]] = {}
+        for number, one in enumerate(self.found):
+            inside.setdefault(one.parent, []).append(number)
+        return inside
+
+    def shows(self, number: int, max_bytes: int) -> bool:
+        """Return True if all nodes between a definition and the one around it are containers, or larger than this."""
+        one = self.found[number]
+        if self.grammar.kind == "heading":
+            return True
+        around = self.root if one.parent < 0 else self.found[one.parent].node
+        through = self.grammar.containers | self.grammar.wrappers | {"ERROR"}
+        node = one.node.parent
+        while node is not None and node != around:
+            if node.type not in through and node.end_byte - node.start_byte <= max_bytes:
+                return False
+            node = node.parent
+        return True
 
     def qualified_name(self, outer: str | None, name: str) -> str | None:
         """Return a qualified name (`Shop.add`); for an empty `name`, return `outer`.
@@ -59,155 +166,251 @@ class SyntaxOutline:
         full = f"{outer}.{name}" if name else outer
         return full if len(full) <= MAX_NAME_CHARS else name
 
-    def _definitions(self, node: "Node", *, top: bool) -> Iterator[SyntaxDefinition]:
-        grammar = self.grammar
-        constants = grammar.constants if top else _NO_RULES
-        levels = [_Level(node.named_children)]
-        while levels:
-            level = levels[-1]
-            if (child := level.next()) is None:
-                levels.pop()
-                continue
-            kind = child.type
-            if "comment" in kind or kind in grammar.attributes:
-                level.add_leading(child)
-                continue
-            if kind in grammar.wrappers:
-                found = self._unwrap(child)
-            else:
-                found = _NamedNode(child, name) if (name := self._name(child)) is not None else None
-            if found is not None:
-                yield level.definition(child, found, is_namespace=found.node.type in grammar.namespaces)
-            elif (constant := constants.get(kind)) is not None and _line_count(child) >= _MIN_CONSTANT_LINES:
-                yield level.definition(child, _NamedNode(child, constant(child) or ""), is_namespace=False)
-            elif kind == "ERROR" or kind in grammar.containers or kind in grammar.wrappers or self._is_large(child):
-                levels.append(_Level(child.named_children))
-            level.skip(child)
 
-    def _name(self, node: "Node") -> str | None:
-        rule = self.grammar.definitions.get(node.type)
-        return None if rule is None else rule(node)
+def read_syntax(grammar: Grammar, language: "Language", lines: Sequence[str], root: "Node") -> SyntaxOutline:
+    """Find the definitions in a syntax tree."""
+    from tree_sitter import QueryCursor  # late: an optional package
 
-    def _is_large(self, node: "Node") -> bool:
-        return node.type in self.grammar.large_containers and node.end_byte - node.start_byte > self.max_container_bytes
-
-    def _unwrap(self, node: "Node") -> "_NamedNode | None":
-        """Return the definition in a wrapper, or None if the wrapper has no definition or several."""
-        grammar = self.grammar
-        only: _NamedNode | None = None
-        left = [(node, 0)]
-        while left:
-            outer, depth = left.pop()
-            children = outer.named_children
-            for child in children if len(children) < _MAX_WRAPPERS else children[:_MAX_WRAPPERS]:
-                if (name := self._name(child)) is not None:
-                    if only is not None:
-                        return None
-                    only = _NamedNode(child, name)
-                elif depth < _MAX_WRAPPERS and (child.type in grammar.wrappers or child.type == "argument_list"):
-                    left.append((child, depth + 1))
-        return only
-
-    def _with_hash_comments(self, found: Iterator[SyntaxDefinition]) -> Iterator[SyntaxDefinition]:
-        """Move comment lines above a definition into it; in the tree, they may be part of the previous definition."""
-        before: SyntaxDefinition | None = None
-        for definition in found:
-            first, least = definition.first, before.first + 1 if before else 0
-            while first > least and self.lines[first - 1].lstrip().startswith("#"):
-                first -= 1
-            if before is not None:
-                yield before._replace(last=min(before.last, first - 1))
-            before = definition._replace(first=first)
-        if before is not None:
-            yield before
-
-    def _markdown_sections(self, node: "Node") -> Iterator[SyntaxDefinition]:
-        """Find the sections of Markdown.
-
-        The grammar makes sections of `#` headings only. An underlined heading (`setext_heading`) is an ordinary child,
-        so its section is made here; it ends before the next heading.
-        """
-        underlined: SyntaxDefinition | None = None
-        for child in _section_contents(node):
-            is_section = child.type == "section"
-            if is_section or child.type == "setext_heading":
-                first = child.start_point.row
-                if underlined is not None:
-                    yield underlined._replace(last=first - 1)
-                heading = next(iter(child.named_children), None) if is_section else child
-                name = node_text(heading.child_by_field_name("heading_content")).strip("# ") if heading else ""
-                found = SyntaxDefinition(
-                    first, _last_row(child), name, is_namespace=False, node=child if is_section else None
-                )
-                underlined = None if is_section else found
-                if is_section:
-                    yield found
-        if underlined is not None:
-            yield underlined._replace(last=_last_row(node))
+    captured = QueryCursor(_query(grammar, language)).captures(root)
+    nodes = captured.get("definition", [])
+    literals = [*captured.get("leading", ()), *captured.get("string", ())]
+    literals = [node for node in literals if node.type not in grammar.attributes]
+    imports = captured.get("import", [])
+    if any(rule in grammar.definitions for rule in ("atx_heading", "title", "element")):
+        return SyntaxOutline(grammar, lines, root, _headings(grammar, lines, nodes), literals, imports)
+    leading = _leading_rows(lines, captured.get("leading", []))
+    found = [one for node in nodes if (one := _definition(grammar, node, leading)) is not None]
+    found += [one for node in captured.get("constant", ()) if (one := _constant(grammar, node, leading)) is not None]
+    return SyntaxOutline(grammar, lines, root, _nested(found, lines), literals, imports)
 
 
-def _section_contents(node: "Node") -> Iterator["Node"]:
-    """Find the contents of a section below its heading.
-
-    The grammar also makes a section of the text before the first heading. The contents of such a section count as
-    contents of the outer section.
-    """
-    for number, child in enumerate(node.named_children):
-        first = next(iter(child.named_children), None) if child.type == "section" else None
-        if child.type == "section" and (first is None or not first.type.endswith("_heading")):
-            yield from child.named_children
-        elif number or not child.type.endswith("_heading") or node.type != "section":
-            yield child
+def is_comment(kind: str) -> bool:
+    """Return True for the type of a node that is a comment."""
+    return "comment" in kind or kind in {"haddock", "pod_statement"}
 
 
-class _NamedNode(NamedTuple):
-    node: "Node"
-    name: str
+def is_import(kind: str) -> bool:
+    """Return True for the type of a node that is an import."""
+    return _IMPORT.match(kind) is not None
 
 
-class _Level:
-    """Children of a node, read one by one, and the comments and decorators above the next child."""
+_IMPORT = re.compile(
+    r"^(?:import(?:_|$)|future_import|use_declaration|using_d|namespace_use_d|preproc_include|extern_crate|use_no_st)"
+)
 
-    __slots__ = ("_children", "_code_end", "_leading_end", "_leading_start")
 
-    def __init__(self, children: "list[Node]") -> None:
-        self._children = iter(children)
-        self._leading_start: int | None = None
-        self._leading_end = -1
-        self._code_end = -1
+def is_string(kind: str) -> bool:
+    """Return True for the type of a node that is a string, or another literal that may have brackets in it."""
+    return _STRING.search(kind) is not None
 
-    def next(self) -> "Node | None":
-        return next(self._children, None)
 
-    def add_leading(self, node: "Node") -> None:
-        """Keep a comment or decorator for the next definition, unless it follows code on its line.
+_STRING = re.compile(
+    r"^(?:string|template_string|heredoc|regex|raw_text|dollar_quote)(?:_|$)|string_literal|(?:^|_)string(?:_quoted)?$"
+    r"|(?:char|character|rune)_literal|heredoc_body|string_(?:single|double)_quoted|^sigil$"
+)
 
-        A comment is also dropped if a blank line is between it and the definition.
-        """
-        first = node.start_point.row
-        if first == self._code_end:
-            return
-        if self._leading_start is None or first > self._leading_end + 1:
-            self._leading_start = first
-        self._leading_end = _last_row(node)
 
-    def skip(self, node: "Node") -> None:
-        self._leading_start, self._code_end = None, _last_row(node)
+@cache
+def _query(grammar: Grammar, language: "Language") -> "Query":
+    """Return a query for the nodes of definitions, of constants, and of what stands above a definition."""
+    from tree_sitter import Query  # late: an optional package
 
-    def definition(self, node: "Node", found: _NamedNode, *, is_namespace: bool) -> SyntaxDefinition:
-        first = node.start_point.row
-        if self._leading_start is not None and self._leading_end + 1 >= first:
-            first = self._leading_start
-        return SyntaxDefinition(
-            first, max(_last_row(node), _last_row(found.node)), found.name, is_namespace, found.node
-        )
+    names = {language.node_kind_for_id(number) or "" for number in range(language.node_kind_count)}
+    groups = {
+        "definition": grammar.definitions,
+        "constant": grammar.constants,
+        "leading": {*filter(is_comment, names), *grammar.attributes},
+        "string": {*filter(is_string, names)},
+        "import": {*filter(is_import, names)},
+    }
+    parts: list[str] = []
+    for group, types in groups.items():
+        known = [f"({one})" for one in sorted(types) if one == "ERROR" or language.id_for_node_kind(one, True)]
+        if known:
+            parts.append(f"[{' '.join(known)}] @{group}")
+    return Query(language, "\n".join(parts))
+
+
+def _leading_rows(lines: Sequence[str], nodes: "Iterable[Node]") -> set[int]:
+    """Return the rows of comments and attributes that no code precedes on their line."""
+    rows: set[int] = set()
+    for node in nodes:
+        row, column = node.start_point
+        line = lines[row].replace("\0", " ") if row < len(lines) else ""
+        if len(line) - len(line.lstrip()) >= column:
+            rows.update(range(row, _last_row(node) + 1))
+    return rows
+
+
+def _definition(grammar: Grammar, node: "Node", leading: set[int]) -> SyntaxDefinition | None:
+    named = grammar.definitions[node.type](node)
+    if named is None:
+        return None
+    outer = _wrapped(grammar, node)
+    name = named if isinstance(named, str) else node_text(named)
+    line = _name_row(node, named)
+    body = outer.next_named_sibling  # in Dart, the body is beside the signature
+    end = body if body is not None and body.type == "function_body" else outer
+    return SyntaxDefinition(
+        name,
+        kind_of(grammar, node),
+        _first_row(outer, leading),
+        line,
+        max(_last_row(end), line),
+        outer.start_byte,
+        end.end_byte,
+        node,
+        is_namespace=node.type in grammar.namespaces,
+    )
+
+
+def _constant(grammar: Grammar, node: "Node", leading: set[int]) -> SyntaxDefinition | None:
+    """Return a long constant, or a key, at the top level."""
+    first, last = node.start_point.row, _last_row(node)
+    around = node.parent
+    while around is not None and around.type in grammar.containers | grammar.wrappers | {"ERROR"}:
+        around = around.parent
+    if last - first + 1 < _MIN_CONSTANT_LINES or around is None or around.parent is not None:
+        return None
+    named = grammar.constants[node.type](node)
+    if named is None:
+        named = ""
+    name = named if isinstance(named, str) else node_text(named)
+    return SyntaxDefinition(
+        name, "", _first_row(node, leading), first, last, node.start_byte, node.end_byte, node, is_constant=True
+    )
+
+
+def _wrapped(grammar: Grammar, node: "Node") -> "Node":
+    """Return the outermost wrapper that has this definition and no other, or the definition."""
+    outer, around = node, node.parent
+    for _ in range(_MAX_WRAPPERS):
+        if around is None or around.type not in grammar.wrappers:
+            break
+        children = around.named_children[:_MAX_WRAPPERS]
+        if any(one != outer and _defines(grammar, one) for one in children):
+            break
+        outer, around = around, around.parent
+    return node if outer.type == "argument_list" else outer
+
+
+def _defines(grammar: Grammar, node: "Node") -> bool:
+    rule = grammar.definitions.get(node.type)
+    return rule is not None and rule(node) is not None
+
+
+def _first_row(node: "Node", leading: set[int]) -> int:
+    first = node.start_point.row
+    while first - 1 in leading:
+        first -= 1
+    return first
+
+
+def _name_row(node: "Node", named: "Node | str") -> int:
+    """Return the row of the name if it is above the body, else the first row of the definition's code."""
+    at = node.child_by_field_name("name") if isinstance(named, str) else named
+    body = node.child_by_field_name("body") or node.child_by_field_name("type")
+    if at is not None and (body is None or body.child_by_field_name("body") is None or at.start_byte < body.start_byte):
+        return at.start_point.row
+    for child in node.children:
+        if not any(word in child.type for word in ("comment", "attribute", "modifiers", "decorator", "annotation")):
+            return child.start_point.row
+    return node.start_point.row
+
+
+def kind_of(grammar: Grammar, node: "Node") -> str:
+    """Return the kind of a definition: `function`, or the word with which its language defines it, such as `class`."""
+    if grammar.kind:
+        return grammar.kind
+    if grammar.name == "sql":
+        words = (child.type.removeprefix("keyword_") for child in node.named_children[1:6])
+        return next((word for word in words if word not in {"or", "replace", "temp", "temporary", "unique"}), "")
+    if grammar.name == "elixir":
+        word = node_text(node.child_by_field_name("target"))
+        return word if word in {"defmodule", "defprotocol", "defimpl"} else "function"
+    if node.type == "type_definition" and (made := node.child_by_field_name("type")) is not None:
+        return kind_of(grammar, made)
+    value = node.child_by_field_name("value") or node.child_by_field_name("right")
+    if value is not None and value.type in FUNCTION_VALUES:
+        return "class" if value.type == "class" else "function"
+    if node.type in _KINDS:
+        return _KINDS[node.type]
+    parts = node.type.split("_")
+    if not _FUNCTION_PARTS.isdisjoint(parts) or grammar.name in {"r", "lua"}:
+        return "function"
+    return _type_word(node) or next((part for part in parts if part in _TYPE_WORDS), "")
+
+
+_KINDS = {
+    **dict.fromkeys(("property_declaration", "event_declaration"), "property"),
+    **dict.fromkeys(("assignment", "short_var_declaration", "var_spec", "method_elem"), "function"),
+    **dict.fromkeys(("type_spec", "alias_declaration"), "type"),
+}
+
+
+def _type_word(node: "Node") -> str:
+    for child in node.children:
+        word = child.type.lstrip("@")
+        if word in _TYPE_WORDS and (not child.is_named or word == "mixin"):
+            return word
+        if child.type in {"struct_declaration", "enum_declaration", "union_declaration"}:
+            return child.type.partition("_")[0]
+    return ""
+
+
+def _nested(found: list[SyntaxDefinition], lines: Sequence[str]) -> list[SyntaxDefinition]:
+    """Sort definitions, and set what is around each; none has lines of the next one beside it, or blank lines below."""
+    found.sort(key=lambda one: (one.start, -one.end, one.is_constant))
+    kept: list[SyntaxDefinition] = []
+    stack: list[int] = []
+    for one in found:
+        below = len(kept)
+        while stack and kept[stack[-1]].end <= one.start:
+            below = stack.pop()
+        if stack and kept[stack[-1]].depth + 1 >= MAX_DEPTH:
+            continue
+        for before in kept[below:]:
+            if before.last >= one.first > before.line:
+                before.last = one.first - 1
+        one.parent = stack[-1] if stack else -1
+        one.depth = kept[one.parent].depth + 1 if stack else 0
+        stack.append(len(kept))
+        kept.append(one)
+    for one in kept:
+        while one.last > one.line and (one.last >= len(lines) or not lines[one.last].strip()):
+            one.last -= 1
+    return kept
+
+
+def _headings(grammar: Grammar, lines: Sequence[str], nodes: "Iterable[Node]") -> list[SyntaxDefinition]:
+    """Make a section of each heading, which ends before the next heading of its level or of a higher one."""
+    found: list[SyntaxDefinition] = []
+    levels: list[int | str] = []
+    for node in sorted(nodes, key=lambda node: node.start_byte):
+        level = heading_level(node, lambda row: lines[row] if 0 <= row < len(lines) else "")
+        name = grammar.definitions[node.type](node)
+        if level is None or not isinstance(name, str):
+            continue
+        row = node.start_point.row
+        first = row - (isinstance(level, str) and len(level) > 1)
+        if isinstance(level, str):  # the order of the underlines in a file tells their levels
+            if level not in levels:
+                levels.append(level)
+            level = levels.index(level)
+        stop = len(lines) - 1
+        found.append(SyntaxDefinition(name, "heading", first, row, stop, row, stop, node, level=level))
+    open_: list[SyntaxDefinition] = []
+    for one in found:
+        while open_ and int(open_[-1].level) >= int(one.level):
+            before = open_.pop()
+            before.last, before.end = one.first - 1, one.start
+        open_.append(one)
+    for one in open_:
+        one.end += 1
+    return _nested(found, lines)
 
 
 def _last_row(node: "Node") -> int:
     """Return the index of the last line of a node; the line after a newline at its end does not count."""
     end = node.end_point
     return end.row - (end.column == 0 and end.row > node.start_point.row)
-
-
-def _line_count(node: "Node") -> int:
-    return node.end_point.row - node.start_point.row + 1

@@ -1,4 +1,4 @@
-"""Parse source with tree-sitter and semble-grammars (the extra `syntax`), which are imported when first needed.
+"""Parse source with tree-sitter and semble-grammars (the extra `code`), which are imported when first needed.
 
 The parsers are written in C, and may hang or crash on hostile source; `worker` runs them in another process.
 """
@@ -7,26 +7,25 @@ import importlib
 import logging
 import re
 import time
-from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from ripwrap._code.treesitter.languages import Grammar, find_grammar
-from ripwrap._code.treesitter.outline import SyntaxOutline
-from ripwrap.errors import Hint
+from ripwrap._code.treesitter.languages import find_grammar
+from ripwrap._code.treesitter.outline import SyntaxOutline, read_syntax
+from ripwrap.errors import Hint, HintedText, MissingPackageError
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node
+    from tree_sitter import Language
 
-MAX_FILE_CHARS = 1_000_000
+MAX_FILE_CHARS = 2_000_000
 """Maximum number of characters of a file that is parsed. Larger files take seconds, and the memory of their trees is
 ten times their size.
 """
 
 MAX_LINE_CHARS = 10_000
-"""Maximum number of characters of a line in a file that is parsed. Longer lines are generated code, where a line has
-many definitions.
+"""Maximum number of characters of a line that are parsed. Longer lines are generated code, where a line has many
+definitions, and take some parsers quadratic time.
 """
 
 PARSE_TIMEOUT = 5.0
@@ -45,8 +44,15 @@ _LOGGER = logging.getLogger("ripwrap")
 
 
 def is_available() -> bool:
-    """Return True if the extra `syntax` is installed."""
+    """Return True if the extra `code` is installed."""
     return load_grammars() is not None
+
+
+def check_installed() -> None:
+    """Raise `MissingPackageError` if the extra `code` is not installed."""
+    if not is_available():
+        needed = "definitions in code need tree-sitter 0.26.1 or later and semble-grammars: "
+        raise MissingPackageError(HintedText(needed, Hint(kind="install", target="ripwrap[code]")))
 
 
 def is_supported(path: str, text: str) -> bool:
@@ -54,33 +60,22 @@ def is_supported(path: str, text: str) -> bool:
     return find_grammar(path, text) is not None
 
 
-def parse_outline(
-    path: str, text: str, max_container_bytes: int = 0, *, timeout: float = PARSE_TIMEOUT
-) -> SyntaxOutline | None:
-    """Parse a file.
+def parse_outline(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> SyntaxOutline | None:
+    """Parse a file, without the rest of very long lines.
 
     Return None if the language has no grammar, the grammar cannot be loaded, the file is too large, or parsing takes or
     would take too long.
     """
     if len(text) > MAX_FILE_CHARS or (grammar := find_grammar(path, text)) is None:
         return None
-    lines = text.split("\n")
-    root = _parse(grammar, text, lines, timeout)
-    return None if root is None else SyntaxOutline(grammar, lines, root, max_container_bytes)
-
-
-def _parse(grammar: Grammar, text: str, lines: Sequence[str], timeout: float) -> "Node | None":
-    """Return the root of a file's syntax tree.
-
-    Return None if parsing takes or would take too long, or the grammar cannot be loaded.
-    """
-    if len(max(lines, key=len)) > MAX_LINE_CHARS or (grammar.generics and _has_nested_angle_brackets(text)):
+    lines = [line[:MAX_LINE_CHARS] for line in text.split("\n")]
+    if grammar.generics and _has_nested_angle_brackets(text):
         return None
     if (language := _load_language(grammar.name)) is None:
         return None
     from tree_sitter import Parser  # late: an optional package
 
-    raw = text.replace("\0", " ").encode("utf-8", "replace")  # NUL ends the text in some grammars
+    raw = "\n".join(lines).replace("\0", " ").encode("utf-8", "replace")  # NUL ends the text in some grammars
     limit = time.thread_time() + timeout
     # If `progress_callback` returns True, the parser stops, and `parse` raises ValueError. The source is also passed as
     # a callback, because `progress_callback` has no effect if the source is bytes.
@@ -92,7 +87,7 @@ def _parse(grammar: Grammar, text: str, lines: Sequence[str], timeout: float) ->
         )
     except ValueError:
         return None
-    return tree.root_node
+    return read_syntax(grammar, language, lines, tree.root_node)
 
 
 def _has_nested_angle_brackets(text: str) -> bool:
@@ -116,7 +111,7 @@ def load_grammars() -> Any:
 
 @cache
 def _load_language(name: str) -> "Language | None":
-    """Load a grammar; if that fails, log a warning once and return None. Without the extra `syntax`, return None."""
+    """Load a grammar; if that fails, log a warning once and return None. Without the extra `code`, return None."""
     grammars = load_grammars()
     if grammars is None:
         return None
@@ -135,7 +130,7 @@ def _load_language(name: str) -> "Language | None":
             "definitions; try %s",
             name,
             error,
-            Hint(kind="install", target="ripwrap[syntax]"),
+            Hint(kind="install", target="ripwrap[code]"),
         )
         return None
     return language

@@ -1,10 +1,15 @@
-"""Split files at their definitions in a worker process, because hostile source may make a parser hang or crash."""
+"""Read code in a worker process, because hostile source may make a parser hang or crash."""
 
 import json
 import weakref
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
+from ripwrap._code.outline import Definition, LiteralSpan, Outline
 from ripwrap._code.treesitter.chunker import syntax_chunks
-from ripwrap._code.treesitter.parser import MAX_FILE_CHARS, is_available, is_supported
+from ripwrap._code.treesitter.occurrences import Place, Places, find_places
+from ripwrap._code.treesitter.parser import MAX_FILE_CHARS, check_installed, is_available, is_supported, parse_outline
 from ripwrap._code.windows import Chunk, window_chunks
 from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap.errors import Hint, HintedText, RipwrapError
@@ -17,16 +22,35 @@ the parser reports progress, which a hanging parser does not do.
 IDLE_TIMEOUT = 60.0
 """Seconds without a request after which the process is ended. The time is long because the process starts slowly."""
 
+_MAX_BATCH_CHARS = 4_000_000
+"""Maximum number of characters of the files of one request, unless one file has more."""
 _WORKER_CODE = "from ripwrap._code.treesitter.worker import serve; serve({idle!r})"
 
+Task = Literal["chunks", "outline", "places"]
 
-class SyntaxChunker:
-    """Splitter of files at their definitions. It runs the parser in a worker process, for one file at a time.
 
-    If the process hangs or crashes at a file, the file is split into windows of lines. The process ends when this
-    object is deleted.
+class Source(NamedTuple):
+    """File to read: its path, which tells the language, and its text."""
 
-    Each index has its own splitter. So an index does not wait for the files of another index, and a file of one index
+    path: str
+    text: str
+
+
+class CodeOutline(NamedTuple):
+    """Outline of a file, and its comments and strings; `parsed` is False if the parser failed."""
+
+    outline: Outline
+    literals: Sequence[LiteralSpan] = ()
+    parsed: bool = True
+
+
+class CodeReader:
+    """Reader of code. It runs the parser in a worker process, for one request at a time.
+
+    If the process hangs or crashes at a file, this file is read without the parser. The process ends when this object
+    is deleted.
+
+    Each index has its own reader. So an index does not wait for the files of another index, and a file of one index
     cannot end the process of another index.
     """
 
@@ -38,30 +62,120 @@ class SyntaxChunker:
     def chunks_of(self, path: str, text: str) -> list[Chunk]:
         """Return the chunks of a file, split at its definitions.
 
-        The file is split by lines if it is too large, its language has no grammar, the extra `syntax` is not installed,
+        The file is split by lines if it is too large, its language has no grammar, the extra `code` is not installed,
         or the parser fails.
         """
-        if len(text) > MAX_FILE_CHARS or not is_available() or not is_supported(path, text):
-            return list(window_chunks(text))
-        try:
-            answer = self._worker.request([one.encode("utf-8", "surrogatepass") for one in (path, text)])
-        except StartError as error:
-            why = f"the process that splits files at their definitions does not work: {error}; pass "
-            raise RipwrapError(HintedText(why, Hint("chunker", "windows"), " to split by lines")) from error
-        if answer is None:
-            return list(window_chunks(text))
-        return [Chunk(*fields) for fields in json.loads(answer[0])]
+        found = next(self._ask("chunks", [Source(path, text)])) if is_available() else None
+        return list(window_chunks(text)) if found is None else [Chunk(*fields) for fields in found]
+
+    def outlines_of(self, sources: Sequence[Source]) -> Iterator[CodeOutline]:
+        """Yield the outline of each file; it is empty if the language has no grammar.
+
+        Raises:
+            MissingPackageError: The extra `code` is not installed.
+        """
+        check_installed()
+        for (path, text), found in zip(sources, self._ask("outline", sources), strict=True):
+            lines = text.split("\n")
+            if found is None:
+                failed = is_supported(path, text)
+                yield CodeOutline(Outline(lines, ()), parsed=not failed)
+                continue
+            definitions, qualified, literals = found
+            outline = Outline(lines, (Definition(*one) for one in definitions), qualified=qualified)
+            yield CodeOutline(outline, [LiteralSpan(*one) for one in literals])
+
+    def places_of(self, name: str, sources: Sequence[Source]) -> Iterator[tuple[Outline, Places]]:
+        """Yield for each file its outline, and the places that have a name; mentions if the file cannot be parsed.
+
+        Raises:
+            MissingPackageError: The extra `code` is not installed.
+        """
+        check_installed()
+        for (path, text), found in zip(sources, self._ask("places", sources, name), strict=True):
+            lines = text.split("\n")
+            if found is None:
+                yield Outline(lines, ()), find_places(path, text, None, name)
+                continue
+            definitions, qualified, (places, *rest) = found
+            outline = Outline(lines, (Definition(*one) for one in definitions), qualified=qualified)
+            yield outline, Places([Place(*one) for one in places], *rest)
 
     def close(self) -> None:
         """End the process; the next file starts another one."""
         self._worker.close()
 
+    def _ask(self, task: Task, sources: Sequence[Source], name: str = "") -> Iterator[Any]:
+        """Yield the answer for each file, in few requests; None if the file cannot be parsed."""
+        for batch in _batches(sources):
+            known = [len(text) <= MAX_FILE_CHARS and is_supported(path, text) for path, text in batch]
+            asked = [one for one, parses in zip(batch, known, strict=True) if parses]
+            answers = iter(self._request(task, name, asked))
+            yield from (next(answers) if parses else None for parses in known)
+
+    def _request(self, task: Task, name: str, sources: Sequence[Source]) -> list[Any]:
+        if not sources:
+            return []
+        try:
+            answer = self._worker.request([task.encode(), name.encode(), json.dumps(sources).encode()])
+        except StartError as error:
+            raise RipwrapError(
+                HintedText(
+                    f"the process that reads code does not work: {error}; an index can do without it: pass ",
+                    Hint("chunker", "windows"),
+                )
+            ) from error
+        if answer is not None:
+            return list(json.loads(answer[0]))
+        if len(sources) == 1:
+            return [None]
+        return [one for source in sources for one in self._request(task, name, [source])]
+
+
+def _batches(sources: Sequence[Source]) -> Iterator[list[Source]]:
+    batch: list[Source] = []
+    size = 0
+    for source in sources:
+        if batch and size + len(source.text) > _MAX_BATCH_CHARS:
+            yield batch
+            batch, size = [], 0
+        batch.append(source)
+        size += len(source.text)
+    if batch:
+        yield batch
+
+
+@cache
+def shared_reader() -> CodeReader:
+    """Return the reader of all calls that have no index; its process ends when it is idle."""
+    return CodeReader()
+
+
+def read_outline(path: str, lines: Sequence[str]) -> CodeOutline:
+    """Return the outline of a file; see `CodeReader.outlines_of()`."""
+    return next(shared_reader().outlines_of([Source(path, "\n".join(lines))]))
+
 
 def serve(idle: float) -> None:
-    """Answer the requests of a `SyntaxChunker` on stdin until stdin ends; this runs in the worker process."""
+    """Answer the requests of a `CodeReader` on stdin until stdin ends; this runs in the worker process."""
 
     def answer(request: list[bytes]) -> list[bytes]:
-        path, text = (part.decode("utf-8", "surrogatepass") for part in request)
-        return [json.dumps(syntax_chunks(path, text)).encode()]
+        task, name, sources = request[0].decode(), request[1].decode(), json.loads(request[2])
+        if task == "places":
+            return [json.dumps([_places(path, text, name) for path, text in sources]).encode()]
+        read = syntax_chunks if task == "chunks" else _outline
+        return [json.dumps([read(path, text) for path, text in sources]).encode()]
 
     serve_requests(answer, FILE_TIMEOUT, idle)
+
+
+def _outline(path: str, text: str) -> tuple[object, ...] | None:
+    found = parse_outline(path, text)
+    return None if found is None else (found.definitions(), found.grammar.qualified, found.literals())
+
+
+def _places(path: str, text: str, name: str) -> tuple[object, ...] | None:
+    found = parse_outline(path, text)
+    if found is None:
+        return None
+    return found.definitions(), found.grammar.qualified, find_places(path, text, found, name)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ripwrap._concurrency import replace_file
+from ripwrap._concurrency import defer_interrupts, replace_file
 from ripwrap._text import plural
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
@@ -300,7 +300,10 @@ class Approximate:
     def _save(self) -> None:
         if self._file is None:
             return
-        with NamedTemporaryFile(dir=self._file.parent, prefix=f"{self._file.name}.", delete=False) as made:
+        with (
+            defer_interrupts(),
+            NamedTemporaryFile(dir=self._file.parent, prefix=f"{self._file.name}.", delete=False) as made,
+        ):
             staged = Path(made.name)
         try:
             self._graph.save(str(staged))

@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
 
+from ripwrap._concurrency import opened
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import check, read_transaction
@@ -246,7 +247,8 @@ class EngineFolder:
         Then remove the files that the writer has left: on a full disk, tantivy cannot remove them itself.
         """
         for call in (writer.rollback, writer.wait_merging_threads):
-            with suppress(RebuildError, RipwrapError), engine_errors(self.path, writing=True):
+            # A writer that Ctrl-C interrupts after `wait_merging_threads()` is closed, and raises RuntimeError.
+            with suppress(RebuildError, RipwrapError, RuntimeError), engine_errors(self.path, writing=True):
                 call()
         with suppress(RebuildError, RipwrapError, OSError):
             keep = {*_files_of(_read_meta(self.path)), _META, _MANAGED}
@@ -293,11 +295,8 @@ def _utf8_path(path: Path) -> Generator[str]:
     else:
         yield str(path)
         return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
+    with opened(lambda: os.open(path, os.O_RDONLY)) as descriptor:
         yield f"{_DESCRIPTORS}/{descriptor}"
-    finally:
-        os.close(descriptor)
 
 
 def _searcher_of(index: "tantivy.Index") -> "tantivy.Searcher":

@@ -13,7 +13,7 @@ import os
 import secrets
 from pathlib import Path
 
-from ripwrap._concurrency import replace_file
+from ripwrap._concurrency import opened, replace_file
 from ripwrap._text import shown
 from ripwrap.binary import cache
 
@@ -89,7 +89,7 @@ def make_mark(folder: Path) -> str:
 def write_new_file(path: Path, text: str, mode: int) -> None:
     """Write a text to a new file; raise `FileExistsError` if the path exists, even as a symbolic link."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    with os.fdopen(os.open(path, flags, mode), "w") as file:
+    with opened(lambda: os.open(path, flags, mode)) as descriptor, open(descriptor, "w", closefd=False) as file:
         file.write(text)
 
 

@@ -93,7 +93,7 @@ class Store:
         self.checks: RowChecks = RowChecks(self.files.database)
         self.path: Path = self.files.database
         self.versions: dict[str, str] = {"schema": str(SCHEMA_VERSION), **versions}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # so that `close()` does not wait for a call that Ctrl-C has ended
         self._database: Connection | None = None
         self._identity: tuple[int, int, int] | None = None
         self._checked = False
