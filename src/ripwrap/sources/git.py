@@ -68,11 +68,7 @@ class Budget:
         self._size = 0
 
     def take(self, size: int) -> None:
-        """Count one thing with a name of `size` bytes.
-
-        Raises:
-            SearchError: There are too many things, or their names are too long together.
-        """
+        """Count one thing with a name of `size` bytes."""
         self._count += 1
         self._size += size
         self.check()
@@ -86,12 +82,7 @@ class Budget:
 
 
 def check_revision(rev: str) -> str:
-    """Check a revision and return it.
-
-    Raises:
-        ValueError: The revision is empty, begins with a dash or `^`, begins or ends with white space, or has a NUL.
-        TypeError: The revision is not a string.
-    """
+    """Check a revision and return it."""
     if not isinstance(rev, str):
         raise TypeError(f"rev must be a str, got {type(rev).__name__}")
     if not rev or rev.startswith(("-", "^")) or "\0" in rev or rev != rev.strip():
