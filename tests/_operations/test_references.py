@@ -332,6 +332,182 @@ def test_command_prints_places(plant: Plant) -> None:
     assert b"name must be a name" in run("refs", "f(", cwd=root, code=2).stderr
 
 
+PLACES = [
+    (
+        "A.java",
+        "class A {\n int NAME = 1;\n static final int K = 2;\n void f() { NAME = 2; this.NAME = 3; }\n}\n",
+        "2:definition:high 4:mention:high 4:mention:high",
+    ),
+    (
+        "E.java",
+        "enum E { NAME, B(1) { void z() {} } }\nclass U { E e = E.NAME; }\n",
+        "1:definition:high 2:mention:high",
+    ),
+    ("R.java", "record R(int NAME) {}\n", "1:definition:high"),
+    ("b.cs", "enum E { NAME, B }\nclass A { E e = E.NAME; }\n", "1:definition:high 2:mention:high"),
+    ("c.cs", "class A { public int NAME { get; } }\n", "1:definition:high"),
+    ("a.ts", "class A { private NAME = 1; f() { return this.NAME } }\n", "1:definition:high 1:mention:high"),
+    (
+        "b.ts",
+        "interface I { NAME: string; }\nfunction f(i: I) { return i.NAME }\n",
+        "1:definition:high 2:mention:medium",
+    ),
+    ("c.ts", "enum E { NAME, B = 1 }\nconst x = E.NAME;\n", "1:definition:high 2:mention:high"),
+    (
+        "d.ts",
+        "class A { constructor(private NAME: number) {} f() { return this.NAME } }\n",
+        "1:definition:high 1:mention:high",
+    ),
+    ("a.go", "package p\nconst ( NAME = 1; B )\nvar x = NAME\n", "2:definition:high 3:mention:high"),
+    (
+        "b.go",
+        "package p\ntype S struct { NAME int }\nfunc f() { s := S{NAME: 1}; s.NAME = 2 }\n",
+        "2:definition:high 3:mention:medium 3:mention:medium",
+    ),
+    (
+        "a.c",
+        "struct s { int *NAME[3]; int (*cb)(void); };\nint f(struct s *p) { return p->NAME[0]; }\n",
+        "1:definition:high 2:mention:medium",
+    ),
+    ("b.c", "enum E { NAME, B = 2 };\nint x = NAME;\n", "1:definition:high 2:mention:high"),
+    ("c.c", "#define NAME 1\nint y = NAME;\n", "1:definition:high 2:mention:high"),
+    ("a.rb", "class A\n  NAME = 1\n  def f; NAME; end\nend\n", "2:definition:high 3:mention:high"),
+    ("b.rb", "class A\n  attr_accessor :NAME\n  def f; self.NAME; end\nend\n", "2:definition:high 3:call:high"),
+    ("c.rb", "class A\n  def NAME?; end\n  def g; NAME?; end\nend\n", ""),
+    (
+        "a.php",
+        "<?php\nclass X { const NAME = 1; function f() { return self::NAME; } }\n",
+        "2:definition:high 2:mention:high",
+    ),
+    (
+        "b.php",
+        "<?php\nclass X { public $NAME = 2; function f() { return $this->NAME; } }\n",
+        "2:definition:high 2:mention:high",
+    ),
+    ("c.php", "<?php\nenum E: string { case NAME = 'a'; }\n$x = E::NAME;\n", "2:definition:high 3:mention:high"),
+    ("a.rs", "struct S { NAME: i32 }\nfn f(s: S) -> i32 { s.NAME }\n", "1:definition:high 2:mention:medium"),
+    ("b.rs", "enum E { NAME, B(i32) }\nfn f() { E::NAME; }\n", "1:definition:high 2:mention:high"),
+    ("c.rs", "const NAME: i32 = 1;\nfn f() { NAME; }\n", "1:definition:high 2:mention:high"),
+    ("a.swift", "struct S { let NAME = 1\n func f() { self.NAME } }\n", "1:definition:high 2:mention:high"),
+    ("b.swift", "enum E { case NAME, y(Int) }\nlet x = E.NAME\n", "1:definition:high 2:mention:high"),
+    ("a.kt", "class A {\n  val NAME = 1\n  fun f() { NAME }\n}\n", "2:definition:high 3:mention:high"),
+    ("b.kt", "enum class E { NAME, Y }\nval x = E.NAME\n", "1:definition:high 2:mention:high"),
+    ("c.kt", "class A(val NAME: Int) {\n  fun f() = NAME\n}\n", "1:definition:high 2:mention:high"),
+    ("a.py", "a, NAME = 1, 2\nprint(NAME)\n", "1:definition:high 2:mention:high"),
+    ("b.py", "(NAME := 1)\nprint(NAME)\n", "1:definition:high 2:mention:high"),
+    ("c.py", "NAME: int\nprint(NAME)\n", "1:definition:high 2:mention:high"),
+    ("d.py", "if X:\n    NAME = 1\nprint(NAME)\n", "2:definition:high 3:mention:high"),
+    ("e.py", "class A:\n    NAME = 1\n    def f(self): return self.NAME\n", "2:definition:high 3:mention:high"),
+    (
+        "f.py",
+        "def NAME(): ...\ndef g(NAME):\n    return NAME()\nNAME()\n",
+        "1:definition:high 2:mention:low 3:call:low 4:call:high",
+    ),
+    (
+        "g.js",
+        "function NAME() {}\nfunction g(NAME) { return NAME() }\nNAME()\n",
+        "1:definition:high 2:mention:low 2:call:low 3:call:high",
+    ),
+    (
+        "h.java",
+        "class A { void NAME() {} void g(int NAME) { use(NAME); } }\n",
+        "1:definition:high 1:mention:low 1:mention:low",
+    ),
+    (
+        "i.go",
+        "package p\nfunc NAME() {}\nfunc g(NAME int) { use(NAME) }\n",
+        "2:definition:high 3:mention:low 3:mention:low",
+    ),
+    ("j.rs", "fn NAME() {}\nfn g(NAME: i32) { use_(NAME); }\n", "1:definition:high 2:mention:low 2:mention:low"),
+    (
+        "k.c",
+        "int NAME(void) { return 1; }\nint g(int NAME) { return NAME; }\n",
+        "1:definition:high 2:mention:low 2:mention:low",
+    ),
+    ("l.kt", "fun NAME() {}\nfun g(NAME: Int) { use(NAME) }\n", "1:definition:high 2:mention:low 2:mention:low"),
+    ("m.swift", "func NAME() {}\nfunc g(NAME: Int) { use(NAME) }\n", "1:definition:high 2:mention:low 2:mention:low"),
+    ("n.rb", "def NAME; end\ndef g(NAME); use(NAME); end\n", "1:definition:high 2:mention:low 2:mention:low"),
+    (
+        "o.php",
+        "<?php\nfunction NAME() {}\nfunction g($NAME) { return use_($NAME); }\n",
+        "2:definition:high 3:mention:low 3:mention:low",
+    ),
+    (
+        "p.cs",
+        "class A { void NAME() {} void G(int NAME) { Use(NAME); } }\n",
+        "1:definition:high 1:mention:low 1:mention:low",
+    ),
+    (
+        "q.cpp",
+        "class A { int NAME; void f(); };\nvoid A::f() { NAME = 1; this->NAME = 2; }\n",
+        "1:definition:high 2:mention:high 2:mention:high",
+    ),
+    ("r.scala", "object A { val NAME = 1; def f = NAME }\n", "1:definition:high 1:mention:high"),
+    (
+        "s.lua",
+        "local NAME = 1\nprint(NAME)\nfunction M.f(NAME) return NAME end\n",
+        "1:definition:high 2:mention:high 3:mention:low 3:mention:low",
+    ),
+    (
+        "t.py",
+        "def f():\n    for NAME in x: ...\n    return [NAME for NAME in y], (lambda NAME: NAME), g(NAME=1)\nNAME()\n",
+        "2:mention:low 3:mention:low 3:mention:low 3:mention:low 3:mention:low 3:mention:low 4:call:low",
+    ),
+    (
+        "u.js",
+        "const { NAME } = require('./a');\nNAME();\nconst o = { NAME: 1 };\n",
+        "1:import:medium 2:call:high 3:mention:low",
+    ),
+    (
+        "v.py",
+        "class A:\n    def f(self):\n        self.NAME = 1\n        return self.NAME\n",
+        "3:definition:high 4:mention:high",
+    ),
+]
+"""Sources in which `NAME` is a field, constant, parameter and the like, with the kind of each place on each line."""
+
+
+@pytest.mark.parametrize(("path", "text", "places"), PLACES)
+def test_kind_of_a_place_is_what_the_tree_says(plant: Plant, path: str, text: str, places: str) -> None:
+    name = "name" if path.endswith(".rb") and path != "a.rb" else "NAME"  # a name of Ruby in capitals is a constant
+    found = sync.references(name, cwd=plant({path: text.replace("NAME", name)}))
+    every = sorted((*found.definitions, *found.uses), key=lambda one: (one.line, one.column))
+    assert " ".join(f"{one.line}:{one.kind}:{one.confidence}" for one in every) == places
+
+
+PACKAGE = {
+    "pkg/__init__.py": "from .core import Widget\n",
+    "pkg/core.py": "class Widget:\n    def merge(self): ...\n    def run(self):\n        self.merge()\n",
+    "use.py": "import pkg\npkg.Widget()\n",
+    "lib/go.mod": "module example.com/shop\n",
+    "lib/pay.go": "package shop\n\nfunc Pay() {}\n",
+    "lib/cmd/main.go": 'package main\n\nimport "example.com/shop"\n\nfunc main() { shop.Pay() }\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "definition", "uses"),
+    [
+        ("pkg.Widget", {}, "pkg/core.py:1", ["pkg/__init__.py:1 high", "use.py:2 high"]),
+        ("Widget()", {}, "pkg/core.py:1", ["pkg/__init__.py:1 high", "use.py:2 high"]),
+        ("self.merge", {}, "pkg/core.py:2", ["pkg/core.py:4 high"]),
+        ("current_app.merge", {}, "pkg/core.py:2", ["pkg/core.py:4 high"]),
+        ("Widget", {"paths": ["use.py"]}, "pkg/core.py:1", ["use.py:2 high"]),
+        ("Widget", {"glob": "use*"}, "pkg/core.py:1", ["use.py:2 high"]),
+        ("Pay", {}, "lib/pay.go:3", ["lib/cmd/main.go:5 high"]),
+        ("shop.Pay", {"type": "go"}, "lib/pay.go:3", ["lib/cmd/main.go:5 high"]),
+    ],
+)
+def test_names_as_they_stand_in_code_lead_to_the_definition(
+    plant: Plant, name: str, options: dict[str, Any], definition: str, uses: list[str]
+) -> None:
+    found = sync.references(name, cwd=plant(PACKAGE), **options)
+    assert [f"{slashed(one.path)}:{one.line}" for one in found.definitions] == [definition]
+    assert [f"{slashed(one.path)}:{one.line} {one.confidence}" for one in found.uses] == uses
+    assert found.message.startswith(f"1 definition and {len(uses)} use")
+    assert ("all definitions of merge are listed" in found.message) == (name == "current_app.merge")
+
+
 @pytest.mark.stress
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("package", ["requests", "jinja2", "click"])

@@ -33,8 +33,8 @@ _PATTERNS = _types(
     " pointer_field_declarator type_identifier simple_identifier qualified_identifier"
 )
 """Nodes between a name and what declares it, such as the pointers of C and the tuples of Python."""
-_INNER_FIELDS = frozenset({"declarator", "left", "value", "name", "bound_identifier", "pattern", "alias", None})
-"""Fields of these nodes that hold the name; `value` is that of a pair."""
+_INNER_FIELDS = frozenset({"declarator", "left", "name", "bound_identifier", "pattern", "alias", None})
+"""Fields of these nodes that hold the name; of the pair of a pattern, it is the value."""
 
 _DECLARES: Mapping[str, frozenset[str | None]] = {
     **dict.fromkeys(
@@ -63,7 +63,9 @@ _DECLARES: Mapping[str, frozenset[str | None]] = {
 """Nodes that declare names, and their fields that hold the names; None is a child without a field."""
 
 _PARAMETERS: Mapping[str, frozenset[str | None]] = {
-    **dict.fromkeys(_types("parameters lambda_parameters formal_parameters method_parameters"), frozenset({None})),
+    **dict.fromkeys(
+        _types("parameters lambda_parameters formal_parameters method_parameters"), frozenset({None, "name"})
+    ),
     **dict.fromkeys(
         _types("block_parameters closure_parameters preproc_params inferred_parameters"), frozenset({None})
     ),
@@ -334,6 +336,8 @@ class _Finder:
                 return ""
             if kind == "object" and named == "companion object":
                 continue
+            if node.type == "enum_specifier" and all(child.type not in {"class", "struct"} for child in node.children):
+                return ""  # the members of an enumeration of C are names of the scope around it
             name = named if isinstance(named, str) else node_text(named)
             return re.split(r"\.|::", name)[-1].removeprefix("<< ")
         return ""
@@ -448,7 +452,7 @@ class _Finder:
                 }
                 if not only or field is not None or self._is_first(node, path[number + 1].node, first):
                     return number
-            if node.type not in through or field not in _INNER_FIELDS:
+            if node.type not in through or (field not in _INNER_FIELDS and node.type != "pair_pattern"):
                 return None
         return None
 
