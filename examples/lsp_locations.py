@@ -21,7 +21,6 @@ from anyio.abc import TaskGroup
 
 import ripwrap
 
-DEMO = "demo"
 MODIFIERS = r"(?:abstract|async|default|export|final|private|protected|pub(?:\(\w+\))?|public|static|unsafe)\s+"
 KINDS = {"class": 5, "enum": 10, "interface": 11, "module": 2, "struct": 23, "trait": 11, "type": 5}
 KEYWORDS = "|".join(("def", "fn", "func", "function", *KINDS))
@@ -204,7 +203,7 @@ class Server:
 def main() -> int:
     """Serve on stdin and stdout, and return the exit code."""
     try:
-        server = Server(sys.argv[1] if len(sys.argv) > 1 else DEMO, sys.stdin.buffer, sys.stdout.buffer)
+        server = Server(sys.argv[1] if len(sys.argv) > 1 else ".", sys.stdin.buffer, sys.stdout.buffer)
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -1,10 +1,16 @@
 """Replacement of files that are in use, and time limits of calls that block."""
 
+import copy
+import pickle
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import ripwrap
+from ripwrap import index, remote, sync
 from ripwrap._concurrency import CANCELLED, Cancellation, replace_file
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 
@@ -52,3 +58,47 @@ def test_wait_ends_at_the_time_limit_or_when_the_event_is_set() -> None:
         assert not cancelled.is_set()
         cancelled.set()
         assert cancelled.wait()
+
+
+STATEFUL: dict[str, Callable[[Path], object]] = {
+    "ripwrap.Workspace": ripwrap.Workspace,
+    "sync.Workspace": sync.Workspace,
+    "sync.Workspace with masks": lambda root: sync.Workspace(root, redact=True, deny=["*.key"], index=True),
+    "index.Index": index.Index,
+    "sync.Index": sync.Index,
+}
+PLAIN: dict[str, Callable[[Path], Any]] = {
+    "ripwrap.Repositories": ripwrap.Repositories,
+    "sync.Repositories": sync.Repositories,
+    "GrepResult": lambda root: sync.grep("needle", cwd=root),
+    "ReplacePlan": lambda root: sync.replace("needle", "other", cwd=root),
+    "Columns": lambda root: next(iter(sync.search_columns("needle", cwd=root))),
+    "RgBinary": lambda _: sync.resolve(),
+    "SshHost": lambda _: remote.SshHost(host="host"),
+    "Container": lambda _: remote.Container(container="name"),
+    "Worker": lambda _: ripwrap.Worker,
+}
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_object_that_holds_state_says_that_it_cannot_be_pickled(
+    tmp_path: Path, name: str, copied: Callable[[object], object]
+) -> None:
+    """The error named a lambda of a module that no caller knows."""
+    kept = STATEFUL[name](tmp_path)
+    kind = type(kept).__name__
+    with pytest.raises(TypeError, match=f"^{kind} objects cannot be pickled or copied, because .*make another {kind}"):
+        copied(kept)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_object_without_state_can_be_pickled(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a").write_text("needle\n")
+    kept = PLAIN[name](tmp_path)
+    again = pickle.loads(pickle.dumps(kept))
+    assert type(again) is type(kept)
+    if "Repositories" in name:
+        assert [(one.name, one.path) for one in again._roots] == [(one.name, one.path) for one in kept._roots]
+    else:
+        assert again == kept

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
-from typing import Protocol, TypeVar
+from typing import NoReturn, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -106,6 +106,15 @@ LOCK_POLL_INTERVAL = 0.05
 _LOOP_PACKAGES = frozenset({"ripwrap", "asyncio", "anyio", "trio", "uvloop"})
 
 _LIMITER: "RunVar[anyio.CapacityLimiter]" = RunVar("ripwrap_threads")
+
+
+def refuse_copy(self: object) -> NoReturn:
+    """Raise the error of `pickle` and `copy` for an object that holds locks and open files, as its `__reduce__`."""
+    name = type(self).__name__
+    raise TypeError(
+        f"{name} objects cannot be pickled or copied, because they hold locks and open files; make another {name} "
+        "with the same arguments, also in another process"
+    )
 
 
 def warn_deprecated(message: str) -> None:

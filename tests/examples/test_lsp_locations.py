@@ -204,7 +204,7 @@ def test_requests_before_initialize_and_after_shutdown_fail(sources: Path) -> No
 
 
 def test_missing_root_is_an_error(sources: Path, clone: Path) -> None:
-    with chdir(clone):
+    with chdir(clone / "demo"):
         started = Editor()
     with started as editor:
         assert editor.result("initialize", rootUri=(sources / "gone").as_uri()) == -32803

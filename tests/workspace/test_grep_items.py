@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import importlib.util
 import io
 import json
 import lzma
@@ -365,6 +364,9 @@ def damaged(content: bytes, old: bytes, new: bytes) -> bytes:
     return content.replace(old, new)
 
 
+UNKNOWN_ENTITY = '<sheetData><row r="1"><c r="A1" t="str"><v>&unknown;</v></c></row></sheetData>'
+
+
 def sheet(xml: str) -> bytes:
     file: Any = io.BytesIO()
     xlsx(file, xml)
@@ -385,16 +387,18 @@ BROKEN: dict[str, bytes] = {
     "cut.xz": PACKED["xz"][:-6],
     "outer.zip": zipped({"in.zip": damaged(STORED, b"some text", b"same text")}),
     "bad.ipynb": b'{"cells": [{"cell_type": "code", "source": [',
-    "bad.xlsx": sheet('<sheetData><row r="1"><c r="A1" t="str"><v>&unknown;</v></c></row></sheetData>'),
 }
 
 
 @pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", [*BROKEN, pytest.param("bad.xlsx", marks=pytest.mark.extra)])
 def test_error_about_a_member_is_shown_whatever_path_names(plant: Plant, name: str, mode: OutputMode) -> None:
     """With the archive itself as path, a wrong checksum was not mentioned."""
-    folder = plant({f"sub/{name}": BROKEN[name]})
-    inside = "zip,tar,gz,bz2,xz,ipynb,xlsx" if importlib.util.find_spec("openpyxl") else "zip,tar,gz,bz2,xz,ipynb"
+    content = BROKEN[name] if name in BROKEN else sheet(UNKNOWN_ENTITY)
+    folder = plant({f"sub/{name}": content})
+    inside = "zip,tar,gz,bz2,xz,ipynb"
+    if name == "bad.xlsx":
+        inside += ",xlsx"
     first, *more = sync.grep("needle", cwd=folder, inside=inside.split(",")).errors
     says = f"{plural(len(more) + 1, 'path')} could not be read, the first: {first.path}: "
     for path in (".", "sub", f"sub/{name}"):
@@ -404,7 +408,7 @@ def test_error_about_a_member_is_shown_whatever_path_names(plant: Plant, name: s
         closed = sync.Workspace(folder, deny=["bad.txt"] if name == "crc.zip" else [f"sub/{name}"])
         hidden = closed.call("grep_content", {"pattern": "needle", "path": path, "inside": inside, "output_mode": mode})
         assert "could not be read" not in hidden
-    (folder / "sub" / f".{name}").write_bytes(BROKEN[name])
+    (folder / "sub" / f".{name}").write_bytes(content)
     assert sync.Workspace(folder).grep_content("needle", "sub", inside=inside).count(says) == 1
 
 
@@ -440,3 +444,37 @@ def test_text_after_a_nul_in_a_member_is_mentioned_as_in_a_file(plant: Plant, na
     assert says in workspace.grep_content_result("needle", rev="main", **given).message
     (folder / name).write_bytes(NUL)
     assert "There would be 2 matches" in workspace.grep_content_result("needle", output_mode=mode).message
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("k.key", "k.key.", "k.key ", "k.key. .", "K.KEY.", "d/k.key./x", "d/k.key::$DATA", "k.key:stream"),
+        *("a/../k.key.", "secrets/a", "secrets /a", "secrets./a", "x/secrets. /y/z", "d\\k.key "),
+    ],
+)
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_member_is_denied_under_the_name_that_windows_gives_it(
+    plant: Plant, name: str, pack: Callable[[dict[str, bytes]], bytes]
+) -> None:
+    """Windows drops dots and spaces at the end of a name, and what follows a colon is a stream of the file."""
+    suffix = "zip" if pack is zipped else "tgz"
+    folder = plant({f"a.{suffix}": pack({name: b"needle\n", "k.keys": b"needle\n", ".. /k.key.txt": b"needle\n"})})
+    workspace = sync.Workspace(folder, deny=["*.key", "secrets/"])
+    found = workspace.grep_content_result("needle", inside="zip,tar", include_hidden=True)
+    assert {match.file.partition("!/")[2] for match in found.matches} == {"k.keys", ".. /k.key.txt"}
+
+
+@pytest.mark.parametrize("place", ["nbformat", "execution_count", "width", "line"])
+@pytest.mark.parametrize("number", ["9" * 5_000, "-" + "9" * 5_000, "1e" + "9" * 5_000])
+def test_notebook_with_a_long_number_is_searched(plant: Plant, place: str, number: str) -> None:
+    cell = {
+        "cell_type": "code",
+        "source": ["needle"],
+        "outputs": [{"data": {"text/plain": ["x"]}, "width": 0}],
+        "line": 0,
+    }
+    notebook = json.dumps({"cells": [{**cell, "execution_count": 0}], "nbformat": 0})
+    folder = plant({"n.ipynb": notebook.replace(f'"{place}": 0', f'"{place}": {number}')})
+    found = sync.grep("needle", cwd=folder, inside=["ipynb"])
+    assert (found.total_matches, found.errors) == (1, ())

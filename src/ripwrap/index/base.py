@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack, cast
 import anyio
 from anyio.lowlevel import RunVar
 
+from ripwrap._concurrency import refuse_copy
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._ranking.passages import BROAD
 from ripwrap._ranking.scoring import NO_EVIDENCE
@@ -100,6 +101,8 @@ _Found = TypeVar("_Found", IndexStatus, CheckResult)
 
 class BaseIndex:
     """Base class of the async and the blocking `Index`: the index of the files of a directory."""
+
+    __reduce__ = refuse_copy
 
     @named_paths
     @lists_options(VISIBLE_FILES)

@@ -3,14 +3,16 @@
 import inspect
 import ipaddress
 import logging
+import queue
 import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack, cast
 
 import anyio
 from mcp.server.lowlevel import Server
@@ -18,6 +20,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from ripwrap import binary
+from ripwrap._concurrency import poll_intervals
 from ripwrap._signature import lists_options
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg, find_installed
@@ -25,7 +28,7 @@ from ripwrap.binary.settings import offline
 from ripwrap.errors import BinaryError, Hint, HintedText, RipwrapError
 from ripwrap.mcp.clients import WorkspaceOptions
 from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, Gate, ServerLimits
-from ripwrap.mcp.malformed import AnsweringStream
+from ripwrap.mcp.malformed import AnsweringStream, Lines
 from ripwrap.mcp.server import server
 from ripwrap.options import StrPath
 
@@ -34,6 +37,8 @@ Transport: TypeAlias = Literal["stdio", "http"]
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 _LIMITS_SESSIONS = "max_sessions" in inspect.signature(Server.streamable_http_app).parameters
+
+_QUEUED_RECORDS = 1000
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -90,7 +95,7 @@ def serve(
             f"HTTP needs mcp 2.2 or later, which limits sessions, and mcp {metadata.version('mcp')} is installed: "
             'pip install "mcp>=2.2,<3"; or serve over stdio'
         )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _LogHandler()
     handler.setFormatter(_ShownFormatter("%(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler])
     limits = ServerLimits(max_sessions, session_timeout, max_request_bytes)
@@ -114,6 +119,38 @@ def _logging_once() -> Generator[None]:
     finally:
         _LOGGER.removeFilter(once)
         _LOGGER.setLevel(level)
+
+
+class _LogHandler(logging.Handler):
+    """Handler that writes to stderr in a thread of its own, so that a pipe that nobody reads does not stop the server.
+
+    What does not fit into the queue is dropped.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._texts: queue.Queue[str] = queue.Queue(_QUEUED_RECORDS)
+        threading.Thread(target=self._write, name="ripwrap-mcp-log", daemon=True).start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        kind = (record.exc_info or (None,))[0]
+        if kind is None or kind.__name__ != "ClientDisconnect":  # a client that leaves is no fault of the server
+            with suppress(queue.Full):
+                self._texts.put_nowait(f"{self.format(record)}\n")
+
+    def _write(self) -> None:
+        # Not to `sys.stderr`: the interpreter could not end while this thread holds its lock.
+        with suppress(OSError, ValueError), open(sys.stderr.fileno(), "wb", buffering=0, closefd=False) as stderr:
+            while True:
+                stderr.write(self._texts.get().encode("utf-8", "backslashreplace"))
+                self._texts.task_done()
+
+    def flush(self) -> None:
+        """Wait a moment until everything is written."""
+        for pause in poll_intervals(0.5):
+            if not self._texts.unfinished_tasks:
+                break
+            time.sleep(pause)
 
 
 class _ShownFormatter(logging.Formatter):
@@ -157,10 +194,11 @@ def serve_stdio(made: Server[Any]) -> None:
 
 async def _serve_stdio(made: Server[Any]) -> None:
     received: list[signal.Signals] = []
-    async with stdio_server() as (read, write):
+    lines = Lines()
+    async with stdio_server(cast("Any", lines)) as (read, write):
         async with anyio.create_task_group() as group:
             group.start_soon(_note_signals, received, group.cancel_scope.cancel)
-            await made.run(AnsweringStream(read, write), write, made.create_initialization_options())
+            await made.run(AnsweringStream(lines, read, write), write, made.create_initialization_options())
             group.cancel_scope.cancel()
         _raise_first(received)  # inside of stdio_server(), because its exit waits for a thread that reads stdin
 
@@ -221,6 +259,7 @@ async def _note_signals(received: list[signal.Signals], act: Callable[[], None])
 def _raise_first(received: Sequence[signal.Signals]) -> None:
     """Raise the first received signal again, with the default action; must be called after every rg has ended."""
     for number in received[:1]:
+        logging.shutdown()
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
 

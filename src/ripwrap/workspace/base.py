@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import deprecated
 
+from ripwrap._concurrency import refuse_copy
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner
 from ripwrap._scan.rules import Rule
 from ripwrap.binary.resolver import Rg
@@ -31,6 +32,7 @@ class BaseWorkspace(ToolMethods):
     _runner_type: ClassVar[type[AsyncRunner] | type[BlockingRunner]]
 
     SECRETS: ClassVar[tuple[str, ...]] = SECRET_FILES
+    __reduce__ = refuse_copy
 
     @named_paths
     def __init__(
