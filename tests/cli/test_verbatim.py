@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ripwrap.cli import verbatim
+from ripwrap.cli.search_options import TerminalSearch
 from support.cli import on_terminal, run
 from support.effort import times
 
@@ -89,7 +90,12 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
     """List with an item for each search that was copied."""
     calls: list[bool] = []
     copy = verbatim.print_verbatim
-    monkeypatch.setattr(verbatim, "print_verbatim", lambda search: calls.append(True) or copy(search))
+
+    def counted(search: TerminalSearch) -> int:
+        calls.append(True)
+        return copy(search)
+
+    monkeypatch.setattr(verbatim, "print_verbatim", counted)
     with open(os.devnull) as null:
         monkeypatch.setattr(sys, "stdin", null)
         yield calls
