@@ -211,12 +211,7 @@ class Overlaid(Change):
     """Change that puts the results for the texts of the overlay in place of the results for their files."""
 
     def __init__(
-        self,
-        original: Query,
-        paths: _Paths,
-        mode: Output,
-        blocks: list[tuple[str, bytes]],
-        stats: list[dict[str, Any]],
+        self, original: Query, paths: _Paths, mode: Output, blocks: list[tuple[str, bytes]], stats: list[dict[str, Any]]
     ) -> None:
         self._original = original
         self._paths = paths
@@ -315,10 +310,7 @@ def _on_disk(query: Query, overlay: OverlayTexts) -> Query:
 
 
 def _new_files(
-    query: Query,
-    overlay: OverlayTexts,
-    types: Mapping[str, Sequence[str]],
-    folders: Mapping[str, str],
+    query: Query, overlay: OverlayTexts, types: Mapping[str, Sequence[str]], folders: Mapping[str, str]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield each path under which a search finds a file that exists only in the overlay, and the file's text."""
     new = {path: text for path, text in overlay.texts.items() if text is not None and not os.path.lexists(path)}

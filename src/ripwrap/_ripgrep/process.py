@@ -484,12 +484,7 @@ class BlockingChild(_Child):
     """
 
     def __init__(
-        self,
-        binary: RgBinary,
-        query: Query,
-        timeout: float | None,
-        begun: float,
-        change: Change | None = None,
+        self, binary: RgBinary, query: Query, timeout: float | None, begun: float, change: Change | None = None
     ) -> None:
         super().__init__(binary, query, change)
         self._timeout = timeout
