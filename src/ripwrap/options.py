@@ -9,9 +9,10 @@ rg's command line. Values are not converted to the declared types: `max_count="3
 import inspect
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from functools import cache
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_type_hints
 
 from typing_extensions import TypedDict
 
@@ -166,6 +167,8 @@ for _options in (FileOptions, SearchOptions):
     # `pydantic.with_config()` does the same, but Pydantic is not imported before a search checks its options.
     setattr(_options, "__pydantic_config__", {"extra": "forbid", "strict": True})  # noqa: B010 - unknown to type checkers
 
+_HINTS: Mapping[str, Any] = get_type_hints(SearchOptions, include_extras=True)
+
 VISIBLE_FILES: FileOptions = {"hidden": False, "follow": False}
 """Default options of `rank()`, `replace()`, `replace_code()`, `Index` and the agent tools. They leave out hidden files,
 which may have secrets, and links, which may lead to other directories.
@@ -175,6 +178,123 @@ which may have secrets, and links, which may lead to other directories.
 def flag_of(hint: Any) -> Flag:
     """Return the `Flag` in an option's annotation."""
     return next(mark for mark in hint.__metadata__ if isinstance(mark, Flag))
+
+
+RG_DEFAULTS: FileOptions = {"hidden": False, "follow": False, "no_require_git": False, "include_git": True}
+"""Options with which a search reads the files that rg itself reads, as in `search("x", **RG_DEFAULTS)`."""
+
+OVERRIDES: tuple[frozenset[str], ...] = (
+    frozenset(("ignore_case", "smart_case", "case_sensitive")),
+    frozenset(("word_regexp", "line_regexp")),
+    frozenset(("multiline", "stop_on_nonmatch")),
+    frozenset(("crlf", "null_data")),
+    frozenset(("text", "binary")),
+    frozenset(("pcre2", "engine")),
+    frozenset(("sort", "sortr")),
+    *(frozenset(("passthru", name)) for name in ("context", "before_context", "after_context")),
+)
+"""Groups of options of which the last one in a command line is used (`rg --help` of rg 15)."""
+
+_UNRESTRICTED = ("-u", "--unrestricted")
+
+_ELSEWHERE = {
+    **dict.fromkeys(("-e", "--regexp"), "pass the pattern as the first argument"),
+    **dict.fromkeys(("-l", "--files-with-matches"), "call files_with_matches()"),
+    **dict.fromkeys(("-c", "--count"), "call count()"),
+    **dict.fromkeys(("-z", "--search-zip"), "pass inside=['gz', 'bz2', 'xz', 'zst']"),
+    **dict.fromkeys(("-o", "--only-matching"), "see match.submatches"),
+    **dict.fromkeys(("-q", "--quiet"), "pass limit=1"),
+    "--files-without-match": "call files_without_match()",
+    "--count-matches": "call count_matches()",
+    "--files": "call files()",
+    "--type-list": "call file_types()",
+}
+"""Flags of rg that are no options of a search, and what is in their place."""
+
+
+def options_from_args(arguments: Sequence[str]) -> SearchOptions:
+    """Return the options of a search for flags of rg, such as `["-in", "-g", "*.py"]`, by the flags' own rules.
+
+    A flag may be combined (`-iw`), joined to its value (`-C3`, `--context=3`) or negated (`--no-hidden`, `--ignore`).
+    The last of several flags that override each other is used. For the files that rg itself reads, add them to
+    `RG_DEFAULTS`.
+
+    ```python
+    from ripwrap import sync
+    from ripwrap.options import RG_DEFAULTS, options_from_args
+
+    options = options_from_args(["-i", "-g", "*.py"])
+    print(options)
+    print(sum(1 for _ in sync.search("todo", cwd="demo", **{**RG_DEFAULTS, **options})))
+    ```
+
+    ```text
+    {'ignore_case': True, 'glob': ['*.py']}
+    2
+    ```
+
+    Raises:
+        ValueError: Arguments have no meaning as options, such as a path, a mode or a flag for output; the error names
+            all of them. Or a flag has no value, or not a number.
+    """
+    table, found, strange = _flags_of_rg(), dict[str, Any](), dict[str, str]()
+    unrestricted = iter(("no_ignore", "hidden", "binary"))
+    for name, value in _split_flags(arguments, table):
+        if name in _UNRESTRICTED and (key := next(unrestricted, "")):
+            kind, given = bool, True
+        elif name in table:
+            key, kind, given = table[name]
+        else:
+            strange[name] = _ELSEWHERE.get(name, "")
+            continue
+        setting = given if kind is bool else _read_value(name, value, kind)
+        for other in {one for group in OVERRIDES if key in group for one in group} - {key}:
+            found.pop(other, None)
+        found[key] = [*found.get(key, ()), setting] if kind in (Strings, Paths) else setting
+    if strange:
+        said = [f"{word} ({instead})" if instead else word for word, instead in strange.items()]
+        raise ValueError(f"no options of a search: {', '.join(said)}; leave them out")
+    return cast("SearchOptions", found)
+
+
+@cache
+def _flags_of_rg() -> Mapping[str, tuple[str, Any, Any]]:
+    """Map each flag of rg, long, short or negated, to its option, the type of the option, and the value of a switch."""
+    names: dict[str, tuple[str, Any, Any]] = {}
+    for key, hint in _HINTS.items():
+        kind, flag, name = hint.__origin__, flag_of(hint), f"--{key.replace('_', '-')}"
+        if not flag.ours:
+            names |= {one: (key, kind, True) for one in (name, f"-{flag.short}") if one != "-"}
+            if kind is bool:
+                names[f"--{name[5:]}" if name.startswith("--no-") else f"--no-{name[2:]}"] = (key, kind, False)
+    return {**names, "-n": names["--line-number"]}
+
+
+def _split_flags(
+    arguments: Sequence[str], table: Mapping[str, tuple[str, Any, Any]]
+) -> Iterator[tuple[str, str | None]]:
+    """Yield each flag with its value, which is `None` if it has none; other words are yielded as if they were flags."""
+    words = list(reversed(arguments))
+    while words:
+        word = words.pop()
+        if word.startswith("--"):
+            name, equals, joined = word.partition("=")
+            value = joined if equals else None
+        else:
+            name, joined = (word[:2], word[2:]) if word.startswith("-") else (word, "")
+            value = joined.removeprefix("=") if joined else None
+        takes_value = name in table and table[name][1] is not bool
+        if joined and not takes_value and not word.startswith("--"):
+            words.append(f"-{joined}")  # combined letters
+        yield name, words.pop() if takes_value and value is None and words else value
+
+
+def _read_value(name: str, value: str | None, kind: Any) -> int | str:
+    if value is None:
+        raise ValueError(f"{name} has no value; write the value after it")
+    if kind is int and not value.isdecimal():
+        raise ValueError(f"{name} takes a number, got {value!r}")
+    return int(value) if kind is int else value
 
 
 ShowDenied: TypeAlias = Literal["hide", "count", "name"]

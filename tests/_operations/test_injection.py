@@ -242,7 +242,7 @@ def test_these_tests_cover_every_operation_with_options() -> None:
 
 @pytest.mark.parametrize("operation", MODES)
 def test_every_string_reaches_rg_as_a_value_or_a_path(rec: Recorder, operation: str) -> None:
-    @settings(max_examples=times(8, 200))
+    @settings(max_examples=times(4, 200))
     @given(arguments(operation))
     def holds(given: dict[str, Any]) -> None:
         call(operation, given, rec.path)

@@ -444,3 +444,37 @@ def test_text_after_a_nul_in_a_member_is_mentioned_as_in_a_file(plant: Plant, na
     assert says in workspace.grep_content_result("needle", rev="main", **given).message
     (folder / name).write_bytes(NUL)
     assert "There would be 2 matches" in workspace.grep_content_result("needle", output_mode=mode).message
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("k.key", "k.key.", "k.key ", "k.key. .", "K.KEY.", "d/k.key./x", "d/k.key::$DATA", "k.key:stream"),
+        *("a/../k.key.", "secrets/a", "secrets /a", "secrets./a", "x/secrets. /y/z", "d\\k.key "),
+    ],
+)
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_member_is_denied_under_the_name_that_windows_gives_it(
+    plant: Plant, name: str, pack: Callable[[dict[str, bytes]], bytes]
+) -> None:
+    """Windows drops dots and spaces at the end of a name, and what follows a colon is a stream of the file."""
+    suffix = "zip" if pack is zipped else "tgz"
+    folder = plant({f"a.{suffix}": pack({name: b"needle\n", "k.keys": b"needle\n", ".. /k.key.txt": b"needle\n"})})
+    workspace = sync.Workspace(folder, deny=["*.key", "secrets/"])
+    found = workspace.grep_content_result("needle", inside="zip,tar", include_hidden=True)
+    assert {match.file.partition("!/")[2] for match in found.matches} == {"k.keys", ".. /k.key.txt"}
+
+
+@pytest.mark.parametrize("place", ["nbformat", "execution_count", "width", "line"])
+@pytest.mark.parametrize("number", ["9" * 5_000, "-" + "9" * 5_000, "1e" + "9" * 5_000])
+def test_notebook_with_a_long_number_is_searched(plant: Plant, place: str, number: str) -> None:
+    cell = {
+        "cell_type": "code",
+        "source": ["needle"],
+        "outputs": [{"data": {"text/plain": ["x"]}, "width": 0}],
+        "line": 0,
+    }
+    notebook = json.dumps({"cells": [{**cell, "execution_count": 0}], "nbformat": 0})
+    folder = plant({"n.ipynb": notebook.replace(f'"{place}": 0', f'"{place}": {number}')})
+    found = sync.grep("needle", cwd=folder, inside=["ipynb"])
+    assert (found.total_matches, found.errors) == (1, ())

@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from ripwrap._words import suggest
-from ripwrap.options import FileOptions, Flag, OptionGroup, Paths, Size, Strings, flag_of
+from ripwrap.options import OVERRIDES, FileOptions, Flag, OptionGroup, Paths, Size, Strings, flag_of
 
 Word: TypeAlias = tuple[str, str | None]
 """Flag and its value, or an empty flag and another word."""
@@ -42,16 +42,7 @@ GROUPS: Mapping[OptionGroup, str] = {
 """Titles of the groups of the library's options in help texts."""
 
 _OVERRIDES = (
-    {"ignore_case", "smart_case", "case_sensitive"},
-    {"word_regexp", "line_regexp"},
-    {"multiline", "stop_on_nonmatch"},
-    {"crlf", "null_data"},
-    {"text", "binary"},
-    {"pcre2", "engine"},
-    {"sort", "sortr"},
-    {"passthru", "context"},
-    {"passthru", "before_context"},
-    {"passthru", "after_context"},
+    *OVERRIDES,
     {"line_number", "no_line_number"},
     {"heading", "no_heading"},
     {"files_with_matches", "files_without_match", "count", "count_matches"},

@@ -60,16 +60,7 @@ _SELECT_EMPTY = (
 
 @dataclass(slots=True)
 class IndexResults:
-    """Results of a search.
-
-    Attributes:
-        chunks: Results, the best first.
-        changed: True if files have changed since they were indexed, so that their chunks are missing in `chunks`.
-        complete: True if all chunks that have a word of the query were ranked.
-        by_vectors: True if the ranking used embeddings.
-        unavailable: Reason why embeddings were not used; empty if they were used, or if there is no embedder.
-        incomplete: Sentence about texts that have no embedding yet; empty if all texts have one.
-    """
+    """Results of a search."""
 
     chunks: list[RankedChunk]
     changed: bool = False

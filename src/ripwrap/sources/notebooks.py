@@ -39,7 +39,7 @@ def read_cells_and_outputs(content: bytes) -> Iterator[tuple[Location, str]]:
 
 def _cells(content: bytes) -> Iterator[tuple[Location, dict[str, Any]]]:
     try:
-        notebook = json.loads(content)
+        notebook = json.loads(content, parse_int=float)  # Python refuses an int of 4,300 digits; no number is searched
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not a notebook: it is not valid JSON: {error}") from None
     if not isinstance(notebook, dict):

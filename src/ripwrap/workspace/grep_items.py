@@ -187,7 +187,7 @@ class ItemFilter:
                 return False
             # Globs are compared with the path of a member from the top of the archive, and with the path that the
             # member would have if the archive were unpacked in its own directory.
-            inner = [_plain(member) for member in members]
+            inner = [path for member in members for path in (_plain(member), _as_unpacked(member))]
             paths = (*inner, *(os.path.join(os.path.dirname(file), path) for path in inner))
             if any(denied.rules.glob_of(path) for path in paths if path):
                 return False
@@ -212,6 +212,11 @@ def _plain(member: str) -> str:
     """Return the path of an archive's member for comparison with globs: without `..` and without a leading slash."""
     parts = member.replace("\\", "/").split("/")
     return os.sep.join(part for part in parts if part not in ("", os.curdir, os.pardir))
+
+
+def _as_unpacked(member: str) -> str:
+    """Return the path that Windows makes of a member, without the dots, spaces and streams at the end of each name."""
+    return _plain("/".join(part.partition(":")[0].rstrip(". ") for part in _plain(member).split(os.sep)))
 
 
 def name_in_answer(location: RootLocation, name: str) -> str:

@@ -34,11 +34,7 @@ K = TypeVar("K")
 
 
 class LengthError(EmbeddingError):
-    """Error for vectors that are not as long as the stored vectors, or not as long as the embedder declares.
-
-    Attributes:
-        length: Number of values in each vector of the answer.
-    """
+    """Error for vectors that are not as long as the stored vectors, or not as long as the embedder declares."""
 
     def __init__(self, message: str, *, provider: str, length: int) -> None:
         super().__init__(message, provider=provider, reason="garbage")
@@ -71,13 +67,7 @@ class SentCounter:
 
 @dataclass(frozen=True, slots=True)
 class Embedded(Generic[K]):
-    """Batch of texts that were embedded: their keys and vectors.
-
-    Attributes:
-        keys: Keys of the texts, which the caller of `embed_all()` chose.
-        vectors: Matrix of float32 with one row for each key; each row is scaled to a length of 1, except a row of
-            zeros.
-    """
+    """Batch of texts that were embedded: their keys and vectors."""
 
     keys: tuple[K, ...]
     vectors: "Matrix"
@@ -85,12 +75,7 @@ class Embedded(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class Failed(Generic[K]):
-    """Texts that could not be embedded.
-
-    Attributes:
-        keys: Keys of the texts.
-        error: Error of the last attempt.
-    """
+    """Texts that could not be embedded."""
 
     keys: tuple[K, ...]
     error: EmbeddingError
@@ -184,13 +169,7 @@ class _Requester:
 
 
 class TextBatches(Generic[K]):
-    """Iterator over the batches of one call of `embed_all()`, in the order in which they finish.
-
-    Attributes:
-        embedded: Number of texts in the batches that the iterator has returned.
-        failed: Texts that could not be embedded; complete after the iteration.
-        stopped: Error after which no more texts were tried; `None` if all texts were tried.
-    """
+    """Iterator over the batches of one call of `embed_all()`, in the order in which they finish."""
 
     def __init__(self, requester: _Requester, items: Iterable[tuple[K, str]]) -> None:
         self.embedded: int = 0
@@ -272,14 +251,6 @@ async def embed_all(
     `async with` block ends early (`break`, an error, cancellation), open requests are cancelled. If the provider
     rejects a text, only this text fails, and not the rest of its batch. If the provider refuses a request, or several
     batches fail in a row, the iteration ends: no more items are read, and `TextBatches.stopped` has the error.
-
-    Args:
-        embedder: The embedder.
-        items: Pairs of a key, which identifies a text, and the text. They are read when they are needed.
-        limits: Limits of requests; `None` uses the limits of the embedder.
-        dimension: Length of the vectors that the index has; batches with vectors of another length fail with a
-            `LengthError`. `None` means the length that the embedder declares, if any.
-        counter: Counter to which the texts of each request are added.
     """
     requester = _Requester(embedder, limits or limits_of(embedder), dimension, counter or SentCounter())
     batches = TextBatches(requester, items)

@@ -60,11 +60,6 @@ class VectorCache:
         """Return the chunks of one view (the files of a branch) that are most similar to a query, the best first.
 
         Return `None` if the view has no vectors, or if the stored vectors have another length than `wanted`.
-
-        Args:
-            database: Connection to the database of the index, in a transaction.
-            number: Id of the view in the database.
-            wanted: Vector of the query, normalised.
         """
         dimension, generation = model_of(database, self._model)
         if dimension is None or dimension != len(wanted):  # another process has changed the dimension

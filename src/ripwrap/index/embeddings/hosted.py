@@ -56,14 +56,7 @@ _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
 
 
 class Hosted:
-    """Embedder that uses a model of a hosted provider.
-
-    Attributes:
-        name: Name, `provider:model`.
-        dimension: Number of values in a vector of the last answer; `None` before the first answer.
-        limits: Limits of requests.
-        destination: Server to which texts are sent. If its address changes after the embedder was made, calls fail.
-    """
+    """Embedder that uses a model of a hosted provider."""
 
     def __init__(self, provider: str, model: str, *, limits: Limits | None = None) -> None:
         self.name: str = f"{provider}:{model}"

@@ -58,12 +58,7 @@ EmbedProgress: TypeAlias = Callable[[int, int], object]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a call that embedded the texts that had no embedding.
-
-    Attributes:
-        embedded: Number of texts that were embedded.
-        failed: Texts that could not be embedded, by reason.
-    """
+    """Result of a call that embedded the texts that had no embedding."""
 
     embedded: int = 0
     failed: tuple[EmbeddingFailure, ...] = ()
@@ -78,12 +73,7 @@ class _Missing:
 
 
 class HybridSearch:
-    """Part of an index that embeds texts with one embedder, and searches with the embeddings.
-
-    Attributes:
-        embedder: The embedder.
-        weight: Weight of vectors in the score, from 0 to 1; `None` is the default weight.
-    """
+    """Part of an index that embeds texts with one embedder, and searches with the embeddings."""
 
     def __init__(self, store: Store, view: Callable[[], View], embedder: Embedder, weight: float | None) -> None:
         """Configure the embeddings; nothing is embedded or loaded yet.
@@ -114,14 +104,7 @@ class HybridSearch:
         return EmbedderInfo(self.embedder.name, self.embedder.dimension, destination, self._sent.sent)
 
     async def embed(self, progress: EmbedProgress | None, *, patient: bool) -> Outcome:
-        """Embed the texts of the current branch that have no embedding; only one task of one process does so at a time.
-
-        Args:
-            progress: Function that is called after each batch.
-            patient: Wait for other tasks, embed all texts, and retry up to the limits of the embedder. If false, embed
-                only the first `MAX_TEXTS_PER_SEARCH` texts, with few retries. In that case, embed nothing while another
-                task embeds, or shortly after a failure.
-        """
+        """Embed the texts of the branch that have no embedding; only one task of one process does so at a time."""
         async with hold_lock_async(self._lock, wait=patient) as first:
             if not first or not (await self._find_missing()).chunks:  # another task embeds, or no text is missing
                 return Outcome()
@@ -138,10 +121,6 @@ class HybridSearch:
 
         Return a `VectorSearch`: the function that searches with the embedding, or the reason why there is no such
         function.
-
-        Args:
-            query: The query.
-            weight: Weight of embeddings in the score; `None` is the default weight. With 0, nothing is sent.
         """
         if weight == 0:
             return VectorSearch(None, 0, "their weight is 0")

@@ -39,14 +39,7 @@ chunks), and id of the content. If two such values are equal, their chunks are e
 
 @dataclass(slots=True)
 class Complete:
-    """Record of the files whose texts all have embeddings of a model; valid until embeddings of the model change.
-
-    Attributes:
-        generation: Generation of the model, a number that is replaced when its embeddings change; see `EmbeddingModel`.
-        contents: `IndexedContent` tuples of the files whose chunks all have embeddings; see `contents_of()`.
-        view: Generation of a view whose texts all have embeddings: a random number that is replaced when the view
-            changes. `None` if no such view is known.
-    """
+    """Record of the files whose texts all have embeddings of a model; valid until embeddings of the model change."""
 
     generation: int | None = None
     contents: set[IndexedContent] = field(default_factory=set[IndexedContent])
@@ -67,13 +60,6 @@ def find_missing(
     """Find the texts of a view that have no embedding; map the digest of each text to the id of a chunk with this text.
 
     The texts are sorted by path and, within a file, by line.
-
-    Args:
-        database: The index, in a transaction.
-        number: Id of the view; `None` if the index does not have the view.
-        model: Name of the model.
-        dimension: Length of a vector of the model; `None` if no vector is stored.
-        complete: Record of the files to skip. This call adds the files whose texts all have embeddings.
     """
     contents = contents_of(database, number)
     complete.contents &= contents
@@ -114,12 +100,6 @@ def store_batch(
     database: Connection, model: str, batch: Embedded[bytes], *, replace: bool = False
 ) -> tuple[EmbeddingModel, EmbeddingModel]:
     """Store the vectors of a batch; return the model's row (dimension and generation) before and after.
-
-    Args:
-        database: The index.
-        model: Name of the model.
-        batch: Vectors, with the digests of their texts as keys.
-        replace: If the index has vectors of another length for this model, delete these vectors first.
 
     Raises:
         LengthError: The index has vectors of another length for this model, and `replace` is false.

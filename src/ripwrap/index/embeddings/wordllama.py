@@ -31,14 +31,7 @@ _REINSTALL_COMMAND = 'pip install --force-reinstall --no-deps "wordllama>=0.4"'
 
 
 class WordLlama:
-    """Embedder that runs offline, in this process. It embeds about 1,500 chunks of 1,000 characters a second.
-
-    Attributes:
-        name: Name, `'wordllama:l2_supercat_256'`.
-        dimension: Number of values in a vector, 256.
-        limits: Limits: one batch at a time, without a pause.
-        destination: Destination of texts: this process.
-    """
+    """Embedder that runs offline, in this process. It embeds about 1,500 chunks of 1,000 characters a second."""
 
     name = "wordllama:l2_supercat_256"
     dimension: int | None = 256

@@ -54,12 +54,7 @@ _DAMAGE_MESSAGES = (
 
 
 def connect(uri: str, *, log: bool) -> Connection:
-    """Open a connection and read from it once, so that a damaged file raises an error now and not later.
-
-    Args:
-        uri: URI of the file, with the mode to open it, such as `mode=ro`.
-        log: Use a write-ahead log, for which the file must be writable.
-    """
+    """Open a connection and read from it once, so that a damaged file raises an error now and not later."""
     database = sqlite3.connect(
         uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_TIMEOUT_MS / 1000
     )
@@ -152,10 +147,6 @@ def write_transaction(database: Connection, *, patience: float = WRITE_LOCK_TIME
     """Hold a write transaction; roll it back if the block raises an error.
 
     Only one write transaction can exist at a time.
-
-    Args:
-        database: The index.
-        patience: Seconds to wait for another process that writes.
 
     Raises:
         sqlite3.OperationalError: Another process held the lock for over `patience` seconds, or the database is
@@ -268,12 +259,6 @@ def select_in(
     database: Connection, statement: str, values: Sequence[Any], before: Sequence[Any] = ()
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a statement with a list of values, in batches, because SQLite limits the length of the list.
-
-    Args:
-        database: The index.
-        statement: Statement with `IN ({})` at the place of the list.
-        values: Values of the list.
-        before: Values of the parameters before the list.
 
     Raises:
         TimeoutError: The caller is cancelled.

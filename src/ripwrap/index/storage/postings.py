@@ -97,11 +97,7 @@ def change_count(database: Connection, more: int, table: Literal["postings", "tr
 
 
 class Postings:
-    """Full-text search of an index. One thread at a time may use the object.
-
-    Attributes:
-        min_waste: Minimum number of deleted documents at which the index is rebuilt.
-    """
+    """Full-text search of an index. One thread at a time may use the object."""
 
     def __init__(self, folder: Path) -> None:
         """Set the directory of the index; nothing is opened yet."""
@@ -250,14 +246,7 @@ class PostingsWriter:
         self._left = _left_over(database)
 
     def add(self, blob: int, first: int, path: str, text: SplitText) -> None:
-        """Add a document for each chunk of a file content.
-
-        Args:
-            blob: Id of the content in the database.
-            first: Id of the first chunk; the other chunks have the ids after it.
-            path: Path of the file.
-            text: Chunks of the content.
-        """
+        """Add a document for each chunk of a file content."""
         writer = self._begin()
         lengths: list[int] = []
         words = f"{words_of(path)} " * round(PATH_WEIGHT)
@@ -347,12 +336,7 @@ def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
 
 
 class PostingsReader:
-    """Reader of the documents of full-text search, for one state of the database.
-
-    Attributes:
-        count: Number of documents that belong to chunks; filler documents are not counted.
-        is_clean: True if every document belongs to a file content in the database.
-    """
+    """Reader of the documents of full-text search, for one state of the database."""
 
     def __init__(self, path: Path, searcher: "tantivy.Searcher", database: Connection) -> None:
         """Count the documents, and find out if some of them belong to no content in the database."""
@@ -367,9 +351,6 @@ class PostingsReader:
 
     def check_waste(self, least: int) -> None:
         """Check the number of deleted documents that still take space, because tantivy has not merged their segments.
-
-        Args:
-            least: Minimum number of deleted documents at which the index is rebuilt.
 
         Raises:
             RebuildError: There are too many deleted documents, so the index must be rebuilt.
@@ -390,12 +371,7 @@ class PostingsReader:
 
 
 class WordMatches:
-    """Documents that have at least one of the words of a query.
-
-    Attributes:
-        having: Map from each word to the number of documents that have the word.
-        total: Number of documents that have at least one of the words.
-    """
+    """Documents that have at least one of the words of a query."""
 
     def __init__(
         self,
