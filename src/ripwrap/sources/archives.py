@@ -453,13 +453,7 @@ def _open(archive: zipfile.ZipFile, file: Input, info: zipfile.ZipInfo, checksum
 
 
 def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
-    """Check formats and return them without duplicates, in the order in which they are tried for a file name.
-
-    Raises:
-        ValueError: A format is unknown, or no format is given.
-        RipwrapError: A format needs a package that is not installed.
-        TypeError: A format is not a string.
-    """
+    """Check formats and return them without duplicates, in the order in which they are tried for a file name."""
     names = as_formats(inside)
     for name in names or ("",):
         if not isinstance(name, str):

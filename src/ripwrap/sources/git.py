@@ -25,6 +25,7 @@ from ripwrap.sources.lifetimes import REGULAR
 from ripwrap.sources.repository import real_directories
 
 T = TypeVar("T")
+N = TypeVar("N", bound=str)
 
 MAX_BLOB_BYTES = 256 << 20
 """Maximum size in bytes of a file of a revision, unless the caller passes `max_filesize`."""
@@ -67,11 +68,7 @@ class Budget:
         self._size = 0
 
     def take(self, size: int) -> None:
-        """Count one thing with a name of `size` bytes.
-
-        Raises:
-            SearchError: There are too many things, or their names are too long together.
-        """
+        """Count one thing with a name of `size` bytes."""
         self._count += 1
         self._size += size
         self.check()
@@ -85,12 +82,7 @@ class Budget:
 
 
 def check_revision(rev: str) -> str:
-    """Check a revision and return it.
-
-    Raises:
-        ValueError: The revision is empty, begins with a dash or `^`, begins or ends with white space, or has a NUL.
-        TypeError: The revision is not a string.
-    """
+    """Check a revision and return it."""
     if not isinstance(rev, str):
         raise TypeError(f"rev must be a str, got {type(rev).__name__}")
     if not rev or rev.startswith(("-", "^")) or "\0" in rev or rev != rev.strip():
@@ -186,10 +178,7 @@ class GitSource(Source):
 
         A content of more than `HELD_BYTES` is an open file, which is closed when the next item is read.
         """
-        files = iter(files)
-        while chunk := list(islice(files, _CHUNK_FILES)):
-            sizes = self._objects("--batch-check", [oid for _, oid in chunk], lambda _, size: size)
-            chunk = [(name, oid) for (name, oid), size in zip(chunk, sizes, strict=True) if self._fits(name, oid, size)]
+        for chunk in self._fitting(files):
             contents = self._objects("--batch", [oid for _, oid in chunk], read_object)
             for (name, oid), content in zip(chunk, contents, strict=True):
                 if content is None or isinstance(content, Exception):
@@ -200,16 +189,31 @@ class GitSource(Source):
                     with content:
                         yield name, cast("bytes", content)
 
+    def _names(self, files: Iterable[tuple[N, str]]) -> Iterator[N]:
+        """Yield the names of the files that are small enough; all names if the caller sets no `max_filesize`."""
+        if self._max_filesize is None:
+            return (name for name, _ in files)
+        return (name for chunk in self._fitting(files) for name, _ in chunk)
+
+    def _fitting(self, files: Iterable[tuple[N, str]]) -> Iterator[list[tuple[N, str]]]:
+        files = iter(files)
+        while chunk := list(islice(files, _CHUNK_FILES)):
+            sizes = self._objects("--batch-check", [oid for _, oid in chunk], lambda _, size: size)
+            yield [(name, oid) for (name, oid), size in zip(chunk, sizes, strict=True) if self._fits(name, oid, size)]
+
     def _fits(self, name: str, oid: str, size: "int | Exception | None") -> bool:
         """Return True if a file is to be read; record an error for a file that is too large or cannot be read."""
         if not isinstance(size, int):
             self._fail_object(name, oid, size)
             return False
-        if size > MAX_BLOB_BYTES and self._max_filesize is None:
-            limit = plural(MAX_BLOB_BYTES, "byte")
+        most = self._max_filesize
+        if most is not None and name not in self.roots:  # as in rg, `max_filesize` is not for files in `paths`
+            return size <= most
+        most = max(most or 0, MAX_BLOB_BYTES)
+        if size > most:
+            limit = plural(most, "byte")
             self._fail(name, f"not searched: larger than {limit}; pass a larger max_filesize, or search a checkout")
-            return False
-        return self._max_filesize is None or size <= self._max_filesize
+        return size <= most
 
     def _objects(
         self, option: str, oids: Sequence[str], take: Callable[[GitOutput, int], T]
@@ -306,7 +310,7 @@ class RevisionSource(GitSource, NamedSource):
 
     def names(self) -> Iterator[str]:
         """Yield the paths of the selected files."""
-        return (name for name, _ in self._entries())
+        return self._names(self._entries())
 
     def _entries(self) -> Iterator[tuple[str, str]]:
         """Yield the path and the id of each selected file, in path order."""
