@@ -104,7 +104,7 @@ def _is_path(value: object) -> bool:
 
 
 def _are_paths(value: object) -> bool:
-    one_by_one = isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, Mapping))
+    one_by_one = isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray))
     return _is_path(value) or (one_by_one and (not isinstance(value, (list, tuple)) or all(map(_is_path, value))))
 
 
