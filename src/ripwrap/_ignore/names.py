@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ripwrap._ignore.selection import CauseKind, Selection
+from ripwrap._ignore.selection import OptionKind, Selection
 
 _MAX_FOLDERS = 10_000
 """Maximum number of directories for which a `NameSelection` caches whether it selects them."""
@@ -25,7 +25,7 @@ class NameSelection:
         self._selection = Selection("", {**options, "no_ignore": True}, types)
         self._roots = {"/".join(_parts(root)): True for root in roots}
         self._folders = {"": True, **self._roots}
-        self._archive: tuple[str, frozenset[CauseKind] | None] = "", None  # the last archive, and what chooses it
+        self._archive: tuple[str, frozenset[OptionKind] | None] = "", None  # the last archive, and what chooses it
 
     def selects(self, name: str) -> bool:
         """Return True if a search of files would read a file with the path `name`."""
@@ -36,13 +36,13 @@ class NameSelection:
         above = (len(_parts(root)) for root in self._roots if name.startswith(f"{root}/"))
         return self._selects(parts, max(above, default=0), chosen, is_folder=False)
 
-    def _chosen(self, archive: str | None) -> frozenset[CauseKind] | None:
+    def _chosen(self, archive: str | None) -> frozenset[OptionKind] | None:
         """Return the kinds of options that choose an archive, or one that has it; `None` if an option excludes it."""
         if archive is None:
             return frozenset()
         if archive != self._archive[0]:
             above, path = self._chosen(getattr(archive, "outer", None)), "/".join(_parts(archive))
-            own = frozenset[CauseKind]() if path in self._roots else self._selection.chosen_by(path)
+            own = frozenset[OptionKind]() if path in self._roots else self._selection.chosen_by(path)
             self._archive = archive, None if above is None or own is None else above | own
         return self._archive[1]
 
@@ -50,7 +50,7 @@ class NameSelection:
         self,
         parts: Sequence[str],
         root: int,
-        chosen: frozenset[CauseKind] = frozenset(),
+        chosen: frozenset[OptionKind] = frozenset(),
         *,
         is_folder: bool,
     ) -> bool:

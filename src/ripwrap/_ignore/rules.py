@@ -3,8 +3,6 @@
 import logging
 import os
 import re
-import stat
-import sys
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,8 +11,7 @@ from pathspec import Pattern
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ignore.globs import MAX_REGEX_CHARS, GlobRegex, byte_text, glob_pattern
-from ripwrap._safe_open import read_start
-from ripwrap._windows import NAME_SURROGATE_TAG
+from ripwrap._safe_open import is_link, read_start
 
 KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 """Kinds of ignore files; the first kind with a rule that matches a path decides."""
@@ -349,13 +346,6 @@ def _is_inside(root: str, folder: str, kind: str) -> bool:
     real = os.path.realpath(path)
     # Before Python 3.13, one call of `realpath` does not resolve a path behind a loop of links.
     return os.path.realpath(real) == real and real.startswith(os.path.join(root, ""))
-
-
-def is_link(info: os.stat_result) -> bool:
-    """Return True if an entry is a link, or a junction of Windows."""
-    if sys.platform == "win32" and info.st_reparse_tag & NAME_SURROGATE_TAG:
-        return True
-    return stat.S_ISLNK(info.st_mode)
 
 
 def read_rules(path: str, *, ignore_case: bool = False) -> Rules:
