@@ -122,10 +122,7 @@ def _logging_once() -> Generator[None]:
 
 
 class _LogHandler(logging.Handler):
-    """Handler that writes to stderr in a thread of its own, so that a pipe that nobody reads does not stop the server.
-
-    What does not fit into the queue is dropped.
-    """
+    """Handler with a thread that writes to stderr, which may be a pipe that nobody reads; then records are dropped."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -198,21 +198,7 @@ class ToolDispatcher:
         embedder: "str | Embedder | None",
         hybrid_weight: float | None,
     ) -> None:
-        """Check the settings and the options of the index.
-
-        Args:
-            tools: All tools that a workspace may offer, by name.
-            settings: Roots, limits and options of the workspace.
-            index: Location of the index; True for the default location, False for no index.
-            runner: Runner of rg, async or blocking.
-            embedder: Embedder of the index; `None` for an index without embeddings.
-            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34.
-
-        Raises:
-            ValueError: `max_chars` or `max_line` is too small, or `show_denied` is unknown.
-
-        The errors of `check_index_options()` are raised, too.
-        """
+        """Check the settings and the options of the index; `tools` are all that a workspace may offer, by name."""
         if settings.max_chars < MIN_MAX_CHARS:
             raise ValueError(f"max_chars must be at least {MIN_MAX_CHARS}, got {settings.max_chars}")
         if settings.max_line < MIN_MAX_LINE:

@@ -163,7 +163,8 @@ class ItemSearch:
             )
         rev, settings = check_revision(self.arguments.rev), self.settings
         allowed = (*settings.sandbox.roots, *settings.repositories)
-        return RevisionSource(location.cwd, rev, location.paths, commits_only=True, repositories=allowed)
+        below = _repository_below(location.cwd, location.paths[0])
+        return RevisionSource(location.cwd, rev, location.paths, commits_only=True, repositories=allowed, below=below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +207,13 @@ class ItemFilter:
             if file.replace(os.sep, "/").startswith(f"{start}/"):
                 return file[len(start) + 1 :].replace(os.sep, "/").split("/")
         return [part for part in file.replace(os.sep, "/").split("/") if part not in ("", os.curdir)]
+
+
+def _repository_below(root: str, path: str) -> str:
+    """Return the directory of the repository or worktree below a root that has a path; empty if it is the root's."""
+    while path not in ("", os.curdir) and not os.path.lexists(os.path.join(root, path, ".git")):
+        path = os.path.dirname(path)
+    return "" if path == os.curdir else path.replace(os.sep, "/")
 
 
 def _plain(member: str) -> str:
