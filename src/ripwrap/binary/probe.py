@@ -11,14 +11,7 @@ from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
 from ripwrap._concurrency import CANCELLED, Cancellation, defer_interrupts, poll_intervals
-from ripwrap._subprocess import (
-    Popen,
-    kill,
-    open_temporary_file,
-    reap,
-    spawn,
-    wait_for_exit,
-)
+from ripwrap._subprocess import Popen, kill, open_temporary_file, reap, spawn, wait_for_exit
 from ripwrap._windows import IS_WINDOWS, explain_exit, is_batch_file
 from ripwrap.errors import BinaryError, Hint, HintedText, SearchError
 
@@ -43,13 +36,7 @@ MAX_OUTPUT_BYTES = 64 * 1024
 REAP_SECONDS = 1.0
 """Maximum number of seconds to wait for a killed program to end."""
 
-RESOURCE_ERRNOS = {
-    errno.EMFILE,
-    errno.ENFILE,
-    errno.EAGAIN,
-    errno.ENOMEM,
-    errno.ENOSPC,
-}
+RESOURCE_ERRNOS = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC}
 """Error numbers for a lack of system resources, which is no fault of the program."""
 
 
