@@ -16,6 +16,8 @@ _MAX_PER_LINE = 100
 """Maximum number of places of a line; a line of generated code may have thousands."""
 _MAX_PARTS = 20
 """Maximum number of parts of one parameter: its modifiers, name, type and value."""
+_MAX_DEPTH = 200
+"""Maximum number of nodes around a name that are looked at; expressions of hostile source are nested far deeper."""
 _PYTHON = frozenset({"python", "cython", "starlark"})
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _NO_CODE = frozenset({"heading", "table", "key"})
@@ -282,7 +284,7 @@ class _Finder:
             yield Place(row, column, kind, syntax, is_member=is_member, receiver=receiver[1] if receiver else "")
 
     def _path(self, start: int) -> list[_Step]:
-        """Return the nodes around a byte, from the root to the leaf.
+        """Return the nodes around a byte, from the outermost to the leaf.
 
         The bytes must be in order: the cursor only goes on, so that all of them together take one walk over the tree.
         """
@@ -295,7 +297,8 @@ class _Finder:
                 path.pop()
         while path[-1].node.start_byte <= start and cursor.goto_first_child_for_byte(start) is not None:
             path.append(self._step())
-        return path[:-1] if path[-1].node.start_byte > start else path[:]
+        inner = len(path) - (path[-1].node.start_byte > start)
+        return path[max(inner - _MAX_DEPTH, 0) : inner]
 
     def _step(self) -> _Step:
         node = self._cursor.node
