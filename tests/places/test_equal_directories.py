@@ -190,14 +190,15 @@ def answers(pattern: str, given: dict[str, Any], options: dict[str, Any]) -> dic
     }
 
 
-def expected(raw: Raw) -> dict[str, Answer]:
+def expected(raw: Raw, counting: Raw) -> dict[str, Answer]:
+    """Return what raw rg answers; `counting` has the options of context, which change counts (rg-facts 51)."""
     found = raw.matches()
     paths = {path for path, *_ in found}
     return {
         "search": found,
         "grep": found,
-        "count": raw.counts("--count"),
-        "count_matches": raw.counts("--count-matches"),
+        "count": counting.counts("--count"),
+        "count_matches": counting.counts("--count-matches"),
         "columns": [(path, number) for path, number, *_ in found],
         "files": raw.paths("--files"),
         "tree": raw.paths("--files"),
@@ -270,7 +271,7 @@ def check(rg: RgBinary, arranged: Arranged, pattern: str, options: dict[str, Any
     if raw.run("--json") is None:  # the options need another pattern
         pattern, options = "a", {name: options[name] for name in ("max_filesize", "text") if name in options}
         raw = Raw(rg, arranged.disk, pattern, options)
-    wanted = expected(raw)
+    wanted = expected(raw, Raw(rg, arranged.disk, pattern, options))
     given, block = arranged.place(place)
     with block:
         for name, answer in answers(pattern, {**given, "rg": rg}, options).items():

@@ -16,7 +16,7 @@ import pytest
 
 from _operations.test_inside import tarred, zipped
 from _operations.test_revisions import git
-from ripwrap import AccessDeniedError, Workspace, sync
+from ripwrap import AccessDeniedError, RipwrapError, Workspace, sync
 from ripwrap._text import plural
 from ripwrap.workspace.grep_content_tool import OutputMode
 from support.bombs import xlsx
@@ -478,3 +478,48 @@ def test_notebook_with_a_long_number_is_searched(plant: Plant, place: str, numbe
     folder = plant({"n.ipynb": notebook.replace(f'"{place}": 0', f'"{place}": {number}')})
     found = sync.grep("needle", cwd=folder, inside=["ipynb"])
     assert (found.total_matches, found.errors) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "rev", "file"),
+    [
+        ("main", "main", "main/src/a.py"),
+        ("main/src", "HEAD", "main/src/a.py"),
+        ("main/src/a.py", "main", "main/src/a.py"),
+        ("tree", "other", "tree/src/a.py"),
+        ("tree", "HEAD", "tree/src/a.py"),
+        ("tree/src", "HEAD", "tree/src/a.py"),
+        ("tree/src/a.py", "other", "tree/src/a.py"),
+        ("tree", "main", "tree/src/a.py"),
+        ("outer/main", "main", "outer/main/src/a.py"),
+        ("outer/main/src", "HEAD", "outer/main/src/a.py"),
+        ("outer", "HEAD", "outer/o.py"),
+        ("outer/o.py", "HEAD", "outer/o.py"),
+    ],
+)
+def test_revision_is_of_the_repository_or_worktree_that_has_the_path(
+    plant: Plant, path: str, rev: str, file: str
+) -> None:
+    """With a root above several repositories, each call was an error, because the root is in none."""
+    top = plant({"main/src/a.py": "needle\n", "main/b.key": "needle\n", "outer/o.py": "needle\n", "x": "needle\n"})
+    for name in ("main", "outer"):
+        git(top / name, "init", "-q", "-b", "main")
+        git(top / name, "add", "-A")
+        git(top / name, "commit", "-qm", "first")
+    git(top / "main", "worktree", "add", "-q", "-b", "other", "../tree")
+    git(top / "outer", "clone", "-q", "../main", "main")
+    for folder in ("main", "tree", "outer/main"):
+        (top / folder / "src/a.py").write_text("gone\n")
+    for deny, found in ((["*.key"], {file}), (["*.key", f"/{file}"], set[str]())):
+        workspace = sync.Workspace(top, deny=deny)
+        for mode in ("content", "count"):
+            if deny[1:] and path == file:
+                with pytest.raises(AccessDeniedError):
+                    workspace.grep_content_result("needle", path, rev=rev)
+            else:
+                result = workspace.grep_content_result("needle", path, rev=rev, output_mode=mode)
+                assert {one.path for one in result.files} == found
+    with pytest.raises(RipwrapError, match="is not allowed, because its directories are not all inside"):
+        sync.Workspace(top / "tree").grep_content_result("needle", rev=rev)
+    chosen = sync.Workspace(top).grep_content_result("needle", path, rev=rev, file_pattern=file)
+    assert [one.path for one in chosen.files] == [file]

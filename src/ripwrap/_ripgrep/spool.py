@@ -94,11 +94,7 @@ class Spool:
             self._folder.delete()
 
     def begin(self) -> Batch:
-        """Return an empty batch.
-
-        Raises:
-            SearchError: The directory of the batch cannot be made.
-        """
+        """Return an empty batch."""
         self._batches += 1
         batch = Batch(os.path.join(self.path, str(self._batches)), self._items)
         try:

@@ -104,14 +104,17 @@ class GitSource(Source):
         paths: Sequence[StrPath],
         repositories: Directories | None,
         max_filesize: int | None,
+        below: str = "",
     ) -> None:
         super().__init__()
         self._cwd = cwd
+        self._below = below and f"{below}/"
         self._rev = rev
         self._max_filesize = max_filesize
         self.roots: tuple[str, ...] = tuple(relative_path(cwd, path) for path in paths)
         allowed = None if repositories is None else real_directories(repositories)
-        self._git = Git(cwd, allowed, MAX_BLOB_BYTES if max_filesize is None else max(max_filesize, MAX_BLOB_BYTES))
+        folder = os.path.join(cwd, below)
+        self._git = Git(folder, allowed, MAX_BLOB_BYTES if max_filesize is None else max(max_filesize, MAX_BLOB_BYTES))
         self._failures = 0
 
     def close(self) -> None:
@@ -158,7 +161,8 @@ class GitSource(Source):
     def _tree(self, tree: str, paths: Sequence[str]) -> Iterator[tuple[str, str, bytes]]:
         """Yield the mode, the id and the path of each file in a tree, and in the trees below."""
         budget = Budget("file", "paths")
-        selected = () if os.curdir in paths else paths
+        selected = [f"{path}/".removeprefix(self._below).rstrip("/") or os.curdir for path in paths]
+        selected = [] if os.curdir in selected else selected
         with self._git.lines("ls-tree", "-r", "-z", "--", tree, *selected) as output:
             for record in output.records():
                 budget.take(0)
@@ -167,7 +171,7 @@ class GitSource(Source):
                 if len(path) > MAX_RECORD_BYTES:
                     self._fail(f"{os.fsdecode(path[:100])}…", LONG_NAME)
                 else:
-                    yield mode, oid, path
+                    yield mode, oid, os.fsencode(self._below) + path
 
     def _read(self, files: Iterable[tuple[str, str]]) -> Iterator[Item]:
         """Yield the name and the content of each file, which is given by its name and its id in git.
@@ -277,6 +281,7 @@ class RevisionSource(GitSource, NamedSource):
         max_filesize: int | None = None,
         must_exist: bool = False,
         texts: Mapping[str, bytes | None] = MappingProxyType({}),
+        below: str = "",
     ) -> None:
         """Choose the files; git runs when they are read.
 
@@ -293,8 +298,9 @@ class RevisionSource(GitSource, NamedSource):
             must_exist: True to raise an error if one of the paths is missing. If False, the missing paths are recorded
                 as errors, unless all are missing.
             texts: Texts that will replace files, by their names: a path with a text exists, and one with `None` not.
+            below: Directory of the repository, relative to `cwd` and above all `paths`; empty if `cwd` is in it.
         """
-        super().__init__(cwd, rev, paths, repositories, max_filesize)
+        super().__init__(cwd, rev, paths, repositories, max_filesize, below)
         self._kind = "commit" if commits_only else "tree"
         self._must_exist = must_exist
         self._texts = texts
