@@ -815,7 +815,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "large blobs are not read",
         "sources/git.py",
-        "        if size > MAX_BLOB_BYTES and self._max_filesize is None:",
+        "        most = max(most or 0, MAX_BLOB_BYTES)\n        if size > most:",
         "        if False:",
         "sources/test_hostile_repositories.py::TestBombs::test_large_blob_is_one_error_and_is_not_read",
     ),
@@ -879,8 +879,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "paths are no options of rg",
         "_ripgrep/command.py",
-        "*flags, _END_OF_OPTIONS, *query.paths)",
-        "*flags, *query.paths)",
+        "*flags, _END_OF_OPTIONS, *paths)",
+        "*flags, *paths)",
         "_ripgrep/test_command.py::test_no_string_ever_becomes_a_flag",
     ),
     Guard(
