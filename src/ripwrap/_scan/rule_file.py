@@ -2,8 +2,8 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -38,18 +38,18 @@ def load_rules(path: StrPath) -> tuple[Rule, ...]:
             found = tomllib.load(file)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{name} is not valid TOML: {error}") from error
-    if foreign := sorted(_keys(found) & _OF_GITLEAKS):
+    if foreign := sorted(_OF_GITLEAKS.intersection(_keys(found))):
         raise ValueError(
             f"{name} is a file of gitleaks, as its key {foreign[0]!r} shows; ripwrap no longer reads such files. Write "
             "[[rules]] with an id and a pattern in the syntax of rg (`regex` is called `pattern`, `secretGroup` "
             "`secret_group`, and `regexTarget` `target`), or run gitleaks"
         )
-    entries = found.pop("rules", None)
+    entries: Any = found.pop("rules", None)
     if found:
         raise ValueError(f"{name}: there is no key {next(iter(found))!r}; a file of rules has only [[rules]]")
     if not isinstance(entries, list) or not entries:
         raise ValueError(f"{name} has no [[rules]]; add a rule with an id and a pattern")
-    rules = [_rule(entry, f"{name}: rule {number}") for number, entry in enumerate(entries, 1)]
+    rules = [_rule(entry, f"{name}: rule {number}") for number, entry in enumerate(cast("list[Any]", entries), 1)]
     try:
         return check_rules(rules)
     except ValueError as error:
@@ -57,22 +57,24 @@ def load_rules(path: StrPath) -> tuple[Rule, ...]:
 
 
 def _rule(entry: Any, place: str) -> Rule:
+    label = f"{place} ({entry['id']})" if isinstance(entry, dict) and "id" in entry else place
     try:
         rule = Rule.model_validate(entry)
     except ValidationError as error:
-        label = f"{place} ({entry['id']})" if isinstance(entry, Mapping) and "id" in entry else place
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise ValueError(f"{label}: {where}: {first['msg']}, got {cut_text(repr(first['input']), 200)}") from error
     if not rule.pattern and not rule.path:
-        raise ValueError(f"{place} ({rule.id}) has no pattern and no path; add one of them, or remove the rule")
+        raise ValueError(f"{label} has no pattern and no path; add one of them, or remove the rule")
     return rule.model_copy(update={"allowlists": (*rule.allowlists, ALLOW_COMMENT)})
 
 
-def _keys(table: Any) -> set[str]:
-    """Return the keys of a table, and of the tables in it."""
-    if isinstance(table, list):
-        return {key for one in table for key in _keys(one)}
-    if isinstance(table, Mapping):
-        return {key for name, value in table.items() for key in (name, *_keys(value))}
-    return set()
+def _keys(value: Any) -> Iterator[str]:
+    """Yield the keys of a table, and of the tables in it."""
+    if isinstance(value, list):
+        for one in cast("list[Any]", value):
+            yield from _keys(one)
+    elif isinstance(value, dict):
+        for key, one in cast("dict[str, Any]", value).items():
+            yield key
+            yield from _keys(one)

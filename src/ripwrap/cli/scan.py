@@ -37,10 +37,7 @@ Exit codes:
 
 def run_scan(
     *paths: Annotated[str, Option("Files and directories [default: all]; - is standard input")],
-    rules: Annotated[
-        str | None,
-        Option("TOML file of rules [default: built-in rules]", SCAN, "FILE"),
-    ] = None,
+    rules: Annotated[str | None, Option("TOML file of rules [default: built-in rules]", SCAN, "FILE")] = None,
     sarif_output: Annotated[bool, Option("Print a log in SARIF 2.1.0", SCAN, names=("--sarif",))] = False,
     baseline: Annotated[
         str | None, Option("Leave out texts that --write-baseline stored in FILE", SCAN, "FILE")
