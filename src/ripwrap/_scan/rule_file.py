@@ -2,8 +2,8 @@
 
 import os
 import tomllib
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -49,7 +49,8 @@ def load_rules(path: StrPath) -> tuple[Rule, ...]:
         raise ValueError(f"{name}: there is no key {next(iter(found))!r}; a file of rules has only [[rules]]")
     if not isinstance(entries, list) or not entries:
         raise ValueError(f"{name} has no [[rules]]; add a rule with an id and a pattern")
-    rules = [_rule(entry, f"{name}: rule {number}") for number, entry in enumerate(cast("list[Any]", entries), 1)]
+    known: list[Any] = entries
+    rules = [_rule(entry, f"{name}: rule {number}") for number, entry in enumerate(known, 1)]
     try:
         return check_rules(rules)
     except ValueError as error:
@@ -71,10 +72,11 @@ def _rule(entry: Any, place: str) -> Rule:
 
 def _keys(value: Any) -> Iterator[str]:
     """Yield the keys of a table, and of the tables in it."""
-    if isinstance(value, list):
-        for one in cast("list[Any]", value):
-            yield from _keys(one)
-    elif isinstance(value, dict):
-        for key, one in cast("dict[str, Any]", value).items():
-            yield key
-            yield from _keys(one)
+    inner: Iterable[Any] = ()
+    if isinstance(value, dict):
+        yield from value
+        inner = value.values()
+    elif isinstance(value, list):
+        inner = value
+    for one in inner:
+        yield from _keys(one)
