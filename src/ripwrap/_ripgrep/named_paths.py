@@ -105,8 +105,8 @@ def _check_ignore_files(query: Query) -> None:
             special = not (stat.S_ISREG(info.st_mode) or stat.S_ISDIR(info.st_mode))
             if special or info.st_size > MAX_IGNORE_FILE_BYTES:
                 what = "is no regular file" if special else f"is larger than {MAX_IGNORE_FILE_BYTES:,} bytes"
-                advice = ", so rg was not started; shorten or remove it, or pass "
-                raise RipwrapError(HintedText(f"the ignore file {shown(os.path.realpath(path))} {what}{advice}", Hint(option, value=True)))
+                said = f"the ignore file {shown(os.path.realpath(path))} {what}, so rg was not started; "
+                raise RipwrapError(HintedText(said, "shorten or remove it, or pass ", Hint(option, value=True)))
 
 
 def _ignore_files(query: Query) -> Iterator[tuple[str, str]]:
