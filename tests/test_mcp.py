@@ -1617,8 +1617,7 @@ def test_docs_have_a_configuration_for_every_client() -> None:
 
 
 @pytest.mark.parametrize(("code", "prints"), BLOCKS)
-def test_block_on_the_mcp_page_prints_the_output_below_it(code: str, prints: str) -> None:
-    root = PAGE.parent.parent.parent
+def test_block_on_the_mcp_page_prints_the_output_below_it(clone: Path, code: str, prints: str) -> None:
     argv = [sys.executable, "-W", "error", "-c", code]
-    done = subprocess.run(argv, cwd=root, capture_output=True, text=True, check=False)
+    done = subprocess.run(argv, cwd=clone, capture_output=True, text=True, check=False)
     assert (done.stderr, done.stdout) == ("", prints)

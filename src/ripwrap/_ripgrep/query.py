@@ -60,11 +60,17 @@ class Query:
     once: bool = False  # a file that two of the paths reach is searched once; rg searches it once for each path
     numbered: str | None = None  # start of the mark after names of items, of which several may be equal; see `marked()`
     streamed: bool = False  # results are used as rg finds them, so rg writes each line at once
+    flushed: bool = False  # a time limit keeps what rg has found until then, so rg writes each line at once
 
     @property
     def is_plain(self) -> bool:
         """True if one run of rg over files on the disk, or on a host, answers the search."""
         return self.overlay is None and self.place is None and not (self.once and self.nested)
+
+    @property
+    def in_one_thread(self) -> bool:
+        """True if rg searches with one thread, and so fills large blocks before it writes (rg-facts 21)."""
+        return self.options.get("threads") == 1 or self.sort_key != "none"
 
     @property
     def nested(self) -> frozenset[str]:

@@ -23,15 +23,7 @@ The journal misses a few kinds of changes; see `inotify.py`.
 
 @dataclass(frozen=True, slots=True)
 class FinishedRefresh:
-    """Data about a finished refresh, from which a later search decides if it must refresh again.
-
-    Attributes:
-        view: View that was refreshed: the directory, branch and options.
-        begun: Time (`time.monotonic()`) at which the listing of the files began.
-        generation: Generation of the view after the refresh: a random number that is replaced when the view changes.
-        position: Position in the journal (the record of changes) before the files were listed; `None` if there is no
-            journal, or if it may miss changes.
-    """
+    """Data about a finished refresh, from which a later search decides if it must refresh again."""
 
     view: View
     begun: float
@@ -40,13 +32,7 @@ class FinishedRefresh:
 
 
 class RootJournal:
-    """Journal of the changes in the root of an index, kept while the root is watched; with it, searches list less.
-
-    Attributes:
-        watches: Number of reasons to watch the root.
-        is_excluded: Function that returns True for a path that is never listed; the path of a directory ends in a
-            separator.
-    """
+    """Journal of the changes in the root of an index, kept while the root is watched; with it, searches list less."""
 
     def __init__(self, listing: Query, folder: Path) -> None:
         """Set the query that lists the files of the root, and the directory of the index; nothing is watched yet."""

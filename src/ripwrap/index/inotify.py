@@ -118,11 +118,7 @@ class InotifyJournal:
         weakref.finalize(self, _INOTIFY.remove_soon, self._watched).atexit = False
 
     def position(self) -> JournalPosition | None:
-        """Return the current position in the journal; `None` if the journal may miss later changes.
-
-        Raises:
-            TimeoutError: The caller is cancelled.
-        """
+        """Return the current position in the journal; `None` if the journal may miss later changes."""
         if self._clock() < self._retry_at:
             return None
         try:
@@ -404,14 +400,7 @@ def _type_of(path: str) -> str:
 
 
 def is_local(root: str, mounts: str, own_type: Callable[[], str] = str) -> bool:
-    """Return True if all file systems in a directory are local; do no I/O.
-
-    Args:
-        root: Directory, as a real path.
-        mounts: Text of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
-        own_type: Function that returns the name of the file system of the directory. It is called if no mount is above
-            the directory, which is so in a chroot: the list has only the mounts that the process can reach.
-    """
+    """Return True if all file systems in a directory are local; do no I/O."""
     own, kinds = "", set[str]()
     longest = 0
     for line in mounts.splitlines():

@@ -31,14 +31,7 @@ async def watch_folder(
     refresh: Callable[[], Awaitable[RefreshResult]],
     watched: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> AsyncGenerator[RefreshResult]:
-    """Refresh an index now, and again each time files have changed; see `Index.watch()`.
-
-    Args:
-        root: Directory, as a real path.
-        own: Directory of the index; changes of the index's own files are ignored.
-        refresh: Function that refreshes the index.
-        watched: Function that returns a context manager, which stays open while the directory is watched.
-    """
+    """Refresh an index now, and again each time files have changed; see `Index.watch()`."""
     waiter, stack = _waiter(root, own), ExitStack()
     try:
         await anyio.to_thread.run_sync(waiter.begin)  # before the refresh, so that no change is missed
@@ -64,18 +57,7 @@ def watch_blocking(
     timeout: float | None,
     watched: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Generator[RefreshResult]:
-    """Refresh an index now, and again each time files have changed; the blocking twin of `watch_folder()`.
-
-    Args:
-        root: Directory, as a real path.
-        own: Directory of the index; changes of the index's own files are ignored.
-        refresh: Function that refreshes the index; its argument is the number of seconds left, or `None`.
-        timeout: Time limit in seconds, counted from the request for the first item; `None` is no limit.
-        watched: Function that returns a context manager, which stays open while the directory is watched.
-
-    Raises:
-        TimeoutError: The time limit was reached.
-    """
+    """Refresh an index now, and again each time files have changed; the blocking twin of `watch_folder()`."""
     waiter = _waiter(root, own)
     deadline = math.inf if timeout is None else time.monotonic() + timeout
 

@@ -113,15 +113,7 @@ _BROKEN = (
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits for reading one file, together with all archives in it.
-
-    Attributes:
-        member_bytes: Maximum size of a member in bytes.
-        total_bytes: Maximum size of all members together in bytes.
-        members: Maximum number of members.
-        ratio: Maximum ratio of the size of all members to the size of the file; checked after the first 16 MiB.
-        depth: Maximum depth of nested archives; 1 means that archives in archives are not opened.
-    """
+    """Limits for reading one file, together with all archives in it."""
 
     member_bytes: int = 256 << 20
     total_bytes: int = 4 << 30

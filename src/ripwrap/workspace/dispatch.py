@@ -180,13 +180,7 @@ class CallRunner:
 
 
 class ToolDispatcher:
-    """Tools of a workspace, by name.
-
-    Attributes:
-        settings: Roots, limits and options of the workspace.
-        runner: Runner of rg, async or blocking.
-        names: Names of the tools.
-    """
+    """Tools of a workspace, by name."""
 
     def __init__(
         self,
@@ -283,11 +277,7 @@ class ToolDispatcher:
         return self._history
 
     def required_indexes(self, tool: str) -> "Indexes":
-        """Return the indexes of the roots.
-
-        Raises:
-            ValueError: The workspace has no index.
-        """
+        """Return the indexes of the roots."""
         indexes = self.indexes()
         if indexes is None:
             raise ValueError(f"{tool} needs an index, but this workspace has none; make the workspace with index=True")

@@ -31,11 +31,7 @@ from ripwrap.workspace.scope import Scope, Settings
 
 
 def check_arguments(arguments: GrepContentArguments) -> None:
-    """Check the arguments of a search with `rev` or `inside`.
-
-    Raises:
-        ValueError: Two arguments exclude each other, or a format or the revision is invalid.
-    """
+    """Check the arguments of a search with `rev` or `inside`."""
     what = "rev" if arguments.rev else "inside"
     given = {"sections": arguments.sections, "expand": arguments.expand != "none"}
     for name in (name for name, is_given in given.items() if is_given):
@@ -83,14 +79,7 @@ class _NotesKeys(Source):
 
 @dataclass(frozen=True, slots=True)
 class ItemSearch:
-    """Search of a call with `rev` or `inside`.
-
-    Attributes:
-        settings: Settings of the workspace.
-        arguments: Arguments of the tool.
-        scope: Scope of the call.
-        keys: Map from the name of an item to the lines of private keys in the item, filled while items are read.
-    """
+    """Search of a call with `rev` or `inside`."""
 
     settings: Settings
     arguments: GrepContentArguments
@@ -140,12 +129,7 @@ class ItemSearch:
         return self.allows(path) if path and self.is_item(path) else self.scope.location.has(path)
 
     def redactor(self, path: str, check: Callable[[], object]) -> Redactor | None:
-        """Return the function that masks secrets in the lines of a file or item; `None` if secrets are shown.
-
-        Args:
-            path: Path of the file, or name of the item.
-            check: Function that is called before each line, and may raise an error; see `Redaction`.
-        """
+        """Return the function that masks secrets in the lines of a file or item; `None` if secrets are shown."""
         if not (masking := self.settings.redact):
             return None
         keys = self.keys.get(path)
@@ -169,12 +153,7 @@ class ItemSearch:
 
 @dataclass(frozen=True, slots=True)
 class ItemFilter:
-    """Filter for items by name: the path in a revision, or the path of an archive followed by the path of its member.
-
-    Attributes:
-        scope: Scope of the call, with the denied paths.
-        hidden: True to allow hidden items.
-    """
+    """Filter for items by name: the path in a revision, or the path of an archive and that of its member."""
 
     scope: Scope
     hidden: bool

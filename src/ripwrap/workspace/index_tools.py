@@ -156,13 +156,7 @@ class _MaskingEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class IndexAnswer:
-    """Results of the indexes for a query of `codebase_search`.
-
-    Attributes:
-        chunks: Results, the best first.
-        by_vectors: True if the ranking of at least one index used embeddings.
-        notes: Sentences about missing embeddings.
-    """
+    """Results of the indexes for a query of `codebase_search`."""
 
     chunks: list[RankedChunk]
     by_vectors: bool
@@ -358,14 +352,7 @@ class Indexes:
 def check_index_options(
     index: bool | StrPath, embedder: str | Embedder | None, hybrid_weight: float | None
 ) -> Embedder | None:
-    """Check the options of an index, and return the embedder, or `None` if `embedder` is `None`. Nothing is sent.
-
-    Raises:
-        ValueError: There is an embedder but no index, the embedder is `"auto"`, or the weight is out of range or given
-            without an embedder.
-        TypeError: An argument has a wrong type.
-        EmbeddingError: The embedder is unknown, or its package or key is missing.
-    """
+    """Check the options of an index, and return the embedder, or `None` if `embedder` is `None`. Nothing is sent."""
     check_weight(hybrid_weight)
     if embedder is None:
         if hybrid_weight is not None:
