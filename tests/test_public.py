@@ -267,7 +267,7 @@ WRONG: dict[str, tuple[object, ...]] = {
     **dict.fromkeys(
         ("cwd", "path", "root", "journal", "journals", "lease_folder", "location"), (5, 0.5, b"x", ["a"], object())
     ),
-    **dict.fromkeys(("paths", "repositories"), (5, 0.5, b"x", {"a": 1}, [5], ["a", b"b"], object())),
+    **dict.fromkeys(("paths", "repositories"), (5, 0.5, b"x", [5], ["a", b"b"], object())),
     **dict.fromkeys(("all_of", "any_of", "none_of", "exclude"), (5, 0.5, b"x")),
     "rg": (5, ["rg"], b"rg", ripwrap.RgBinary),
     "where": ("docs", 5, Path("docs"), Directory, ["docs"]),

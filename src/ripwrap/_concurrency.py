@@ -306,10 +306,7 @@ def defer_interrupts() -> Generator[None]:
 
 @contextmanager
 def opened(descriptor: Callable[[], int]) -> Generator[int]:
-    """Open a descriptor, and close it at the end of the `with` block: exactly once, whenever Ctrl-C comes.
-
-    It is closed by a function in C, because Ctrl-C may come before the first line of any other function.
-    """
+    """Open a descriptor, and close it at the end of the `with` block: exactly once, whenever Ctrl-C comes."""
     number = -1
     try:
         with defer_interrupts():
@@ -317,7 +314,7 @@ def opened(descriptor: Callable[[], int]) -> Generator[int]:
         yield number
     finally:
         if number >= 0:
-            os.close(number)
+            os.close(number)  # in C: Ctrl-C may come before the first line of any other function
 
 
 class AnyLock(Protocol):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from inspect import getattr_static
 from typing import Any
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -104,7 +105,7 @@ def _is_path(value: object) -> bool:
 
 
 def _are_paths(value: object) -> bool:
-    one_by_one = isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, Mapping))
+    one_by_one = isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray))
     return _is_path(value) or (one_by_one and (not isinstance(value, (list, tuple)) or all(map(_is_path, value))))
 
 
@@ -113,7 +114,10 @@ def _are_texts(value: object) -> bool:
 
 
 def _has(*names: str) -> Callable[[object], bool]:
-    return lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in names)
+    """Return a check for attributes, which are not computed: the version of an `RgBinary` runs rg."""
+    return lambda value: (
+        not isinstance(value, type) and all(getattr_static(value, name, None) is not None for name in names)
+    )
 
 
 _PATH, _PATHS = (_is_path, "a path, as a str or os.PathLike"), (_are_paths, "a path or an iterable of paths")

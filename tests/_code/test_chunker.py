@@ -49,7 +49,7 @@ EXPECTED = {
     """,
     "shop.c": """
         1-4 EACH | 5-6 SQUARE | 7-14 item | 15-24 - | 25-41 size_of | 42-49 find | 50-51 one | 52-56 __stop
-        | 57-67 -
+        | 57-62 - | 63-67 main
     """,
     "shop.cpp": """
         1-4 shop::inner | 5-25 shop::inner.Shop | 26-38 shop::inner.Shop::add | 39-43 shop::inner.Colour |
@@ -120,7 +120,7 @@ WIDE = {
     """,
     "shop.c": """
         1-4 EACH | 5-6 SQUARE | 7-14 item | 15-18 box_t | 19-24 colour | 25-32 size_of | 32-40 size_of |
-        41-49 find | 50-51 one | 52-56 __stop | 57-63 - | 64-67 -
+        41-49 find | 50-51 one | 52-56 __stop | 57-62 - | 63-67 main
     """,
     "shop.cpp": """
         1-4 shop::inner | 5-7 shop::inner.Shop | 8-12 shop::inner.Shop.Shop | 13-14 shop::inner.Shop.~Shop |

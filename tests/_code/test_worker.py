@@ -18,7 +18,7 @@ pytest.importorskip("semble_grammars")
 import psutil
 
 from ripwrap._code.treesitter.chunker import syntax_chunks
-from ripwrap._code.treesitter.worker import CodeReader
+from ripwrap._code.treesitter.worker import CodeReader, shared_reader
 from ripwrap._code.windows import window_chunks
 from support.parsers import FATAL, parsers, with_little_memory
 from support.waiting import TIMEOUTS, until_blocking
@@ -27,6 +27,12 @@ pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 SAMPLES = Path(__file__).parents[1] / "data" / "sections"
 SMALL = "def f():\n    1\n    2\n    3\n"
+
+
+@pytest.fixture(autouse=True)
+def no_shared_worker() -> None:
+    """End the process of the reader that other tests have used; the tests here count processes."""
+    shared_reader().close()
 
 
 def test_worker_makes_the_same_chunks_as_in_process() -> None:
@@ -82,7 +88,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
     before = f"""
         import os, signal, sys, threading
         import psutil
-        from ripwrap._code.treesitter.worker import CodeReader
+        from ripwrap._code.treesitter.worker import CodeReader, shared_reader
 
         SMALL = {SMALL!r}
         chunker = CodeReader()

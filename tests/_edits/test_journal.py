@@ -18,7 +18,7 @@ import pytest
 import ripwrap
 from ripwrap import AppliedEdits, ConflictError, FileEdits, sync
 from ripwrap._edits.journal import apply_edits, undo_edits
-from ripwrap._edits.journal_store import JournalFolder, Journals
+from ripwrap._edits.journal_store import Journal, JournalFile, JournalFolder, Journals
 from ripwrap._edits.planning import FileChange, Found, plan_files
 from ripwrap._safe_write import Disk
 from ripwrap.testing import write_tree
@@ -789,3 +789,54 @@ def test_directory_behind_a_link_is_not_deleted_as_an_old_journal(plant: Plant, 
     (journals / "old").symlink_to(victim)
     apply_edits(str(folder), planned(folder), journals)
     assert (victim / "work").read_text() == "mine"
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    ("named", "root", "removed"),
+    [
+        ("{folder}/a", "{folder}", True),
+        ("{folder}/b/c", "/", True),
+        ("{outside}/x", "{folder}", False),
+        ("{outside}/x", "{outside}", False),
+        ("{outside}/x", "/", False),
+        ("{folder}/../outside/x", "{folder}", False),
+        ("{folder}/link/x", "{folder}", False),
+        ("{folder}/link/x", "{outside}", False),
+        ("{folder}side/x", "{folder}", False),
+        ("outside/x", "{folder}", False),
+    ],
+)
+def test_apply_removes_no_temporary_file_that_another_journal_names_elsewhere(
+    plant: Plant, journals: Path, named: str, root: str, removed: bool
+) -> None:
+    """Whoever made the directory of the journals may have put a journal there of a change that was never finished."""
+    folder, outside = plant({"a": b"foo", "b/c": b"foo"}), journals.parent / "outside"
+    beside = folder.with_name(f"{folder.name}side")
+    for one in (outside, beside):
+        one.mkdir()
+        (one / "x").write_bytes(b"foo")
+    (folder / "link").symlink_to(outside)
+    places = {"folder": folder, "outside": outside}
+    path = named.format(**places)
+    journal = Journal(root=root.format(**places), created=0, files=(JournalFile(path=path, old="0", edits=()),))
+    foreign = Journals(journals).folder(journal.id)
+    journals.mkdir(mode=0o700)
+    foreign.save(journal, "preparing", 1)
+    victim = (journals.parent / path).parent / foreign.temporary(0)
+    victim.write_bytes(b"")
+    apply_edits(str(folder), planned(folder), journals)
+    assert victim.exists() is not removed
+    assert foreign.exists is not removed
+
+
+@pytest.mark.posix
+@pytest.mark.timeout(10)
+def test_pipe_in_place_of_a_file_does_not_block_a_change(plant: Plant, journals: Path) -> None:
+    folder = plant({"a": b"foo", "b": b"foo"})
+    files = planned(folder)
+    (folder / "b").unlink()
+    os.mkfifo(folder / "b")
+    with pytest.raises(ConflictError):
+        apply_edits(str(folder), files, journals)
+    assert (folder / "a").read_bytes() == b"foo"

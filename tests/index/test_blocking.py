@@ -345,3 +345,15 @@ def test_ctrl_c_is_not_mistaken_for_a_busy_database(index: sync.Index) -> None:
         index._store.run(compact)
     index.close()
     assert index.check().ok
+
+
+@pytest.mark.posix
+def test_index_is_for_its_user_only(plant: Plant, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with sync.Index(plant(SHOP), location=tmp_path / "made" / "too" / "index", chunker="windows") as index:
+            index.refresh()
+    finally:
+        os.umask(before)
+    made = [tmp_path / "made", tmp_path / "made" / "too", tmp_path / "made" / "too" / "index"]
+    assert [oct(one.stat().st_mode & 0o777) for one in made] == ["0o700"] * 3

@@ -137,7 +137,7 @@ async def answers_async(**options: Any) -> dict[str, object]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("base", ["directory", "revision", "items"])
-@settings(max_examples=times(9, 667), deadline=None)
+@settings(max_examples=times(5, 667), deadline=None)
 @given(TOPS, TREES, TREES, OPTIONS)
 def test_places_on_top_of_places_equal_the_same_files_in_a_directory(
     base: str, tops: str, files: Files, instead: Files, options: dict[str, Any]
@@ -255,7 +255,7 @@ class Own:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("base", ["directory", "revision", "items"])
-@settings(max_examples=times(9, 200), deadline=None)
+@settings(max_examples=times(5, 200), deadline=None)
 @given(TOPS, TREES, TREES, OPTIONS, st.booleans(), st.sampled_from(["", "own+", "+own"]))
 def test_runs_of_a_place_of_a_caller_may_be_in_any_place(
     base: str, tops: str, files: Files, instead: Files, options: dict[str, Any], later: bool, detected: str

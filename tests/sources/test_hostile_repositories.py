@@ -603,3 +603,16 @@ def test_replacement_that_is_cancelled_leaves_no_probes(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(replacing, "open", waiting, raising=False)
     anyio.run(main)
+
+
+def test_git_refuses_to_hold_a_huge_object(root: Path) -> None:
+    """A commit may have a message of any size, which takes little space in the repository."""
+    head = git(root, "cat-file", "commit", "HEAD").encode()
+    huge = git(root, "hash-object", "-t", "commit", "-w", "--stdin", text=head + b"\n" + b"m" * (40 << 20))
+    known = Git(str(root), None, 1 << 20)
+    known.open()
+    try:
+        with pytest.raises(SearchError, match="attempting to allocate"):
+            known.read("log", "-1", "--format=%s", huge)
+    finally:
+        known.close()

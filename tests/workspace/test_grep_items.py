@@ -16,7 +16,7 @@ import pytest
 
 from _operations.test_inside import tarred, zipped
 from _operations.test_revisions import git
-from ripwrap import AccessDeniedError, Workspace, sync
+from ripwrap import AccessDeniedError, RipwrapError, Workspace, sync
 from ripwrap._text import plural
 from ripwrap.workspace.grep_content_tool import OutputMode
 from support.bombs import xlsx
@@ -444,3 +444,82 @@ def test_text_after_a_nul_in_a_member_is_mentioned_as_in_a_file(plant: Plant, na
     assert says in workspace.grep_content_result("needle", rev="main", **given).message
     (folder / name).write_bytes(NUL)
     assert "There would be 2 matches" in workspace.grep_content_result("needle", output_mode=mode).message
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("k.key", "k.key.", "k.key ", "k.key. .", "K.KEY.", "d/k.key./x", "d/k.key::$DATA", "k.key:stream"),
+        *("a/../k.key.", "secrets/a", "secrets /a", "secrets./a", "x/secrets. /y/z", "d\\k.key "),
+    ],
+)
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_member_is_denied_under_the_name_that_windows_gives_it(
+    plant: Plant, name: str, pack: Callable[[dict[str, bytes]], bytes]
+) -> None:
+    """Windows drops dots and spaces at the end of a name, and what follows a colon is a stream of the file."""
+    suffix = "zip" if pack is zipped else "tgz"
+    folder = plant({f"a.{suffix}": pack({name: b"needle\n", "k.keys": b"needle\n", ".. /k.key.txt": b"needle\n"})})
+    workspace = sync.Workspace(folder, deny=["*.key", "secrets/"])
+    found = workspace.grep_content_result("needle", inside="zip,tar", include_hidden=True)
+    assert {match.file.partition("!/")[2] for match in found.matches} == {"k.keys", ".. /k.key.txt"}
+
+
+@pytest.mark.parametrize("place", ["nbformat", "execution_count", "width", "line"])
+@pytest.mark.parametrize("number", ["9" * 5_000, "-" + "9" * 5_000, "1e" + "9" * 5_000])
+def test_notebook_with_a_long_number_is_searched(plant: Plant, place: str, number: str) -> None:
+    cell = {
+        "cell_type": "code",
+        "source": ["needle"],
+        "outputs": [{"data": {"text/plain": ["x"]}, "width": 0}],
+        "line": 0,
+    }
+    notebook = json.dumps({"cells": [{**cell, "execution_count": 0}], "nbformat": 0})
+    folder = plant({"n.ipynb": notebook.replace(f'"{place}": 0', f'"{place}": {number}')})
+    found = sync.grep("needle", cwd=folder, inside=["ipynb"])
+    assert (found.total_matches, found.errors) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "rev", "file"),
+    [
+        ("main", "main", "main/src/a.py"),
+        ("main/src", "HEAD", "main/src/a.py"),
+        ("main/src/a.py", "main", "main/src/a.py"),
+        ("tree", "other", "tree/src/a.py"),
+        ("tree", "HEAD", "tree/src/a.py"),
+        ("tree/src", "HEAD", "tree/src/a.py"),
+        ("tree/src/a.py", "other", "tree/src/a.py"),
+        ("tree", "main", "tree/src/a.py"),
+        ("outer/main", "main", "outer/main/src/a.py"),
+        ("outer/main/src", "HEAD", "outer/main/src/a.py"),
+        ("outer", "HEAD", "outer/o.py"),
+        ("outer/o.py", "HEAD", "outer/o.py"),
+    ],
+)
+def test_revision_is_of_the_repository_or_worktree_that_has_the_path(
+    plant: Plant, path: str, rev: str, file: str
+) -> None:
+    """With a root above several repositories, each call was an error, because the root is in none."""
+    top = plant({"main/src/a.py": "needle\n", "main/b.key": "needle\n", "outer/o.py": "needle\n", "x": "needle\n"})
+    for name in ("main", "outer"):
+        git(top / name, "init", "-q", "-b", "main")
+        git(top / name, "add", "-A")
+        git(top / name, "commit", "-qm", "first")
+    git(top / "main", "worktree", "add", "-q", "-b", "other", "../tree")
+    git(top / "outer", "clone", "-q", "../main", "main")
+    for folder in ("main", "tree", "outer/main"):
+        (top / folder / "src/a.py").write_text("gone\n")
+    for deny, found in ((["*.key"], {file}), (["*.key", f"/{file}"], set[str]())):
+        workspace = sync.Workspace(top, deny=deny)
+        for mode in ("content", "count"):
+            if deny[1:] and path == file:
+                with pytest.raises(AccessDeniedError):
+                    workspace.grep_content_result("needle", path, rev=rev)
+            else:
+                result = workspace.grep_content_result("needle", path, rev=rev, output_mode=mode)
+                assert {one.path for one in result.files} == found
+    with pytest.raises(RipwrapError, match="is not allowed, because its directories are not all inside"):
+        sync.Workspace(top / "tree").grep_content_result("needle", rev=rev)
+    chosen = sync.Workspace(top).grep_content_result("needle", path, rev=rev, file_pattern=file)
+    assert [one.path for one in chosen.files] == [file]

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import random
 import string
 import tracemalloc
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from _operations.test_revisions import git
 from ripwrap import SECRET_RULES, Rule, load_rules, sync
 from ripwrap.workspace import redact as redact_module
 from ripwrap.workspace.redact import (
@@ -570,3 +572,28 @@ def test_long_line_in_a_match_of_several_lines_is_masked_where_it_is_shown(plant
     assert first == "needle"
     assert second.startswith("[redacted: github-token] token y y") and len(second) == 101
     assert max(lengths) < 5 * redact_module.MAX_SECRET_CHARS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "secret", ["ghp_" + "a1B2" * 9, "AKIA" + "IOSFODNN7" + "Q4ZWXYB", "sk-ant-api03-" + "aB3d" * 23 + "-xAA"]
+)
+def test_names_of_branches_are_masked_in_answers_about_the_index(tmp_path: Path, secret: str) -> None:
+    """A branch that was named after a token was shown by `index_status`."""
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    (folder / "a.py").write_text("x = 1\n")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    with sync.Workspace(folder, redact=True, index=tmp_path / "index") as workspace:
+        for branch in (f"fix/{secret}", f"{secret}-2", "other"):
+            git(folder, "checkout", "-q", "-b", branch)
+            answers = [workspace.index_codebase(), workspace.index_status(), workspace.index_health_check()]
+            assert [secret in answer for answer in answers] == [False] * 3
+            assert (branch if branch == "other" else "fix/" * (branch[0] == "f")) in answers[1]
+            assert secret not in json.dumps(workspace.structured(workspace.index_status_result()))
+        git(folder, "branch", "-q", "-D", f"fix/{secret}", f"{secret}-2")
+        pruned = workspace.index_codebase()
+        assert "removed branches that are gone: " in pruned
+        assert secret not in pruned

@@ -54,7 +54,7 @@ def apply_edits(
         folder = store.latest(journal.id)
         if folder.state == "applied" and _is_reverted(folder.load(), disk):  # by another change, which comes between
             folder = store.new(journal.id)
-        _check_unfinished(store, folder, {file.path for file in journal.files}, disk)
+        _check_unfinished(store, folder, journal, disk)
         if folder.state is not None:  # the same edits were applied before, perhaps only to some files
             journal = folder.load()
         number = store.next_number()
@@ -94,7 +94,7 @@ def undo_edits(
         folder = store.last(os.path.abspath(cwd)) if journal is None else JournalFolder(Path(os.path.abspath(journal)))
         known = folder.load()
         if not (planned or store.is_default):
-            _check_inside(folder, known, cwd)
+            _check_inside(folder, known, known.root, cwd)
         if _is_complete(known):
             Turn(folder, known, disk or Disk(), forward=False).run()
         else:  # no file was renamed, so no file has a new content
@@ -103,9 +103,9 @@ def undo_edits(
     return _result(folder, known, undone=True)
 
 
-def _check_inside(folder: JournalFolder, journal: Journal, cwd: StrPath) -> None:
-    """Raise `PermissionError` if a journal names a file outside of the searched directory and of `cwd`."""
-    trees = [Path(os.path.realpath(tree)) for tree in (journal.root, cwd)]
+def _check_inside(folder: JournalFolder, journal: Journal, *roots: StrPath) -> None:
+    """Raise `PermissionError` if a journal names a file outside of these directories."""
+    trees = [Path(os.path.realpath(tree)) for tree in roots]
     for file in journal.files:
         # The path is real, as in a journal of ripwrap, so no link leads out of the tree; `Disk` follows none, either.
         if file.path != os.path.realpath(file.path) or not any(map(Path(file.path).is_relative_to, trees)):
@@ -138,11 +138,13 @@ def _check_cancelled() -> None:
     CANCELLED.get().check(", and no file was changed")
 
 
-def _check_unfinished(store: Journals, own: JournalFolder, paths: set[str], disk: Disk) -> None:
+def _check_unfinished(store: Journals, own: JournalFolder, change: Journal, disk: Disk) -> None:
     """Remove the temporary files of other changes that were interrupted before their first rename.
 
+    A journal in a directory that the caller chose may name any file, so there only those below the root are removed.
     The caller holds the lock, so the processes that wrote the unfinished journals have ended.
     """
+    paths = {file.path for file in change.files}
     for folder in store.all():
         state = folder.state
         if folder.path == own.path or state not in ("preparing", "turning"):
@@ -153,6 +155,8 @@ def _check_unfinished(store: Journals, own: JournalFolder, paths: set[str], disk
             continue
         if not _is_complete(journal):
             with suppress(OSError):  # the next change tries again
+                if not store.is_default:
+                    _check_inside(folder, journal, change.root)
                 _clean(folder, journal, disk)
                 folder.delete()
         elif both := sorted(paths & {file.path for file in journal.files}):

@@ -139,13 +139,7 @@ class JournalFolder:
         return 0
 
     def load(self) -> Journal:
-        """Return the journal.
-
-        Raises:
-            FileNotFoundError: The directory has no journal.
-            PermissionError: Another user could have written the journal.
-            ValueError: The journal is damaged, or from a later version of ripwrap.
-        """
+        """Return the journal."""
         for path in (self.path, self.path / _JOURNAL, self.path / _STATE):
             if reason := why_writable(path):
                 raise _untrusted_error(reason, path)

@@ -178,12 +178,7 @@ def coverage_request(
 
 
 def why_request(
-    path: StrPath,
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
-    options: SearchOptions,
-    *,
-    timeout: float | None,
+    path: StrPath, cwd: StrPath, paths: StrPath | Iterable[StrPath], options: SearchOptions, *, timeout: float | None
 ) -> CoverageRequest:
     """Check the arguments, and return the request of `why()`."""
     refuse_places("why()", options)
@@ -260,11 +255,7 @@ def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector
             tally.searched += 1
     selection = Selection(request.query.cwd, request.options, types, inside=request.inside)
     for one in walk_left_out(
-        selection,
-        _outermost(request.query),
-        lambda path: found.key(path) in found.searched,
-        stop,
-        whole=request.read,
+        selection, _outermost(request.query), lambda path: found.key(path) in found.searched, stop, whole=request.read
     ):
         unread = one.path in unreadable or (request.read and _read_error(request, one.path))
         tally.add(one.path, one.cause.kind if one.cause else "unreadable" if unread else "other")

@@ -79,10 +79,7 @@ def files(
 
 
 def files_request(
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
-    limit: int | None,
-    options: FileOptions,
+    cwd: StrPath, paths: StrPath | Iterable[StrPath], limit: int | None, options: FileOptions
 ) -> StreamRequest[str]:
     """Check the arguments, and return the request of `files()`."""
     query = placed_files("files()", cwd, paths, options)

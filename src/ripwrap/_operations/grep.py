@@ -167,11 +167,7 @@ class GrepRequest:
         """Return the step (one or more runs of rg) that searches all files with `options` and collects `page`."""
         return Step(self.query_for(self.pattern, options), partial(MatchCollector, page), timeout)
 
-    def query_for(
-        self,
-        pattern: str | tuple[str, ...],
-        options: SearchOptions,
-    ) -> Query:
+    def query_for(self, pattern: str | tuple[str, ...], options: SearchOptions) -> Query:
         """Return the query that searches for another pattern, or with other options, in the same place."""
         patterns = (pattern,) if isinstance(pattern, str) else pattern
         place = None if self.candidates is not None else self.query.place
@@ -305,10 +301,7 @@ def _without_near(probe: Probe) -> str:
 
 
 def result_of(
-    request: GrepRequest,
-    found: MatchCollector,
-    files: tuple[FileMatches, ...],
-    errors: tuple[PathError, ...],
+    request: GrepRequest, found: MatchCollector, files: tuple[FileMatches, ...], errors: tuple[PathError, ...]
 ) -> GrepResult:
     """Return the result of a search."""
     page = request.page

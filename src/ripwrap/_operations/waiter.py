@@ -52,13 +52,7 @@ class ChangeWaiter:
         return Path(self._real)
 
     def begin(self) -> None:
-        """Start watching: from now on, the operating system records changes.
-
-        Raises:
-            RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
-            FileNotFoundError: The directory does not exist.
-            NotADirectoryError: The path is not a directory.
-        """
+        """Start watching: from now on, the operating system records changes."""
         with self._lock:
             self._begin()
 

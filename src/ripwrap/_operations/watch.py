@@ -121,11 +121,7 @@ class WatchRequest:
 
 
 def watch_request(
-    pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
-    quiet: float,
-    options: SearchOptions,
+    pattern: str | Sequence[str], cwd: StrPath, paths: StrPath | Iterable[StrPath], quiet: float, options: SearchOptions
 ) -> WatchRequest:
     """Check the arguments, and return the request of `watch()`."""
     refuse_places("watch()", options)

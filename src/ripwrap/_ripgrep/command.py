@@ -144,13 +144,17 @@ def render(query: Query) -> tuple[str, ...]:
         *_FRAMING["count" if by_counts else query.mode],
         *("--include-zero",) * query.lists_zeros,
         *("--stats",) * query.stats,
+        *query.printing,
         *_flags({**_DEFAULTS, **options}),
         *replacement,
         *(regexps if query.pattern_file is None else (f"--file={query.pattern_file}",)),
     )
     # Without `--line-buffered`, results arrive late with `--sort` or one thread, because rg then writes large blocks.
     # With several threads the flag has no effect (rg-facts 21). It takes a write of the system for each line.
-    return ("--no-config", *("--line-buffered",) * query.streamed, *flags, _END_OF_OPTIONS, *query.paths)
+    lines = query.mode == "lines"
+    paths = query.roots if lines else query.paths  # rg prints `./` before names in a path `.`
+    at_once = (query.streamed or query.flushed) and not lines
+    return ("--no-config", *("--line-buffered",) * at_once, *flags, _END_OF_OPTIONS, *paths)
 
 
 def in_paths(query: Query, paths: Iterable[StrPath]) -> Query:
@@ -449,6 +453,7 @@ _DEFAULTS = {"iglob": (), **{key: True for key, flag in _FLAGS.items() if flag.d
 
 _FRAMING: Mapping[Task, tuple[str, ...]] = {
     "json": ("--json",),
+    "lines": ("--color=never",),
     "files": ("--files", "--null"),
     "words": ("--only-matching", "--heading", "--null", "--with-filename", "--no-line-number"),
     # Without these flags, rg leaves out the name of a single file in these modes.

@@ -242,12 +242,7 @@ class CountDecoder:
         ]
 
     def split(self, chunk: bytes) -> list[tuple[bytes, int]]:
-        """Return the counts that `chunk` completes, with each path as rg wrote it.
-
-        Raises:
-            DecodeError: The next bytes are not a path and a count, or a path is longer than `MAX_RECORD`. If there are
-                counts before these bytes, this call returns the counts, and the next call raises the error.
-        """
+        """Return the counts that `chunk` completes, with each path as rg wrote it."""
         self.rest += chunk
         known = 0
         counts: list[tuple[bytes, int]] = []

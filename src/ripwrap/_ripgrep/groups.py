@@ -95,9 +95,6 @@ class Groups:
         """Return the text of each group of the original pattern, given the text that rg wrote for `replacement`.
 
         The text is `None` for a group that is unset.
-
-        Raises:
-            DecodeError: The replacement has a wrong number of groups.
         """
         texts = replacement.split(self.separator.encode())
         rest = texts.pop()

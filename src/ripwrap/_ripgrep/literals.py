@@ -97,8 +97,7 @@ def required_literals(patterns: Sequence[str], options: SearchOptions) -> Requir
     if any(options.get(name) for name in _UNCERTAIN_OPTIONS) or options.get("engine", "default") != "default":
         return None
     flags = _Flags(
-        ignore_case=bool(options.get("ignore_case") or options.get("smart_case")),
-        unicode=not options.get("no_unicode"),
+        ignore_case=bool(options.get("ignore_case") or options.get("smart_case")), unicode=not options.get("no_unicode")
     )
     found = _any_of([_of_pattern(one, flags, fixed=bool(options.get("fixed_strings"))) for one in patterns])
     return found if found is not None and sum(1 for _ in literals_of(found)) <= _MAX_LITERALS else None

@@ -153,16 +153,7 @@ def _is_below(path: str, root: str) -> bool:
 
 
 async def plan(query: Query, run: Any, seconds: float | None) -> Plan:
-    """Search the texts of the query's overlay, and return the run that adds their results to those of the disk.
-
-    Args:
-        query: Query with an overlay.
-        run: Runner.
-        seconds: Time limit of all runs of rg together; `None` is no limit.
-
-    Raises:
-        SearchError: rg failed.
-    """
+    """Search the texts of the query's overlay, and return the run that adds their results to those of the disk."""
     try:
         return await _plan(query, run, seconds)
     except _TimeoutError as late:
@@ -220,12 +211,7 @@ class Overlaid(Change):
     """Change that puts the results for the texts of the overlay in place of the results for their files."""
 
     def __init__(
-        self,
-        original: Query,
-        paths: _Paths,
-        mode: Output,
-        blocks: list[tuple[str, bytes]],
-        stats: list[dict[str, Any]],
+        self, original: Query, paths: _Paths, mode: Output, blocks: list[tuple[str, bytes]], stats: list[dict[str, Any]]
     ) -> None:
         self._original = original
         self._paths = paths
@@ -324,10 +310,7 @@ def _on_disk(query: Query, overlay: OverlayTexts) -> Query:
 
 
 def _new_files(
-    query: Query,
-    overlay: OverlayTexts,
-    types: Mapping[str, Sequence[str]],
-    folders: Mapping[str, str],
+    query: Query, overlay: OverlayTexts, types: Mapping[str, Sequence[str]], folders: Mapping[str, str]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield each path under which a search finds a file that exists only in the overlay, and the file's text."""
     new = {path: text for path, text in overlay.texts.items() if text is not None and not os.path.lexists(path)}

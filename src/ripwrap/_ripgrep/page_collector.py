@@ -72,11 +72,7 @@ class PageCollector:
     """True if matches that cannot be on the page are only counted; False in a subclass that reads every match."""
 
     def __init__(
-        self,
-        request: PageRequest,
-        allowed: Callable[[bytes], bool] | None = None,
-        *,
-        max_record: int = MAX_RECORD,
+        self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None, *, max_record: int = MAX_RECORD
     ) -> None:
         self.matches: int = 0
         self.files: int = 0

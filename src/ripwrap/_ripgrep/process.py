@@ -336,12 +336,7 @@ class AsyncChild(_Child):
         return self
 
     async def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of stdout, with its change; `b""` at its end; other tasks run meanwhile.
-
-        Args:
-            whole: True if rg has written its last message. Then reading ends when rg has exited, even if another
-                process holds the pipe open.
-        """
+        """Return the next bytes of stdout, with its change; `b""` at its end; other tasks run meanwhile."""
         while chunk := await self._read(whole=whole):
             if taken := chunk if self._change is None else self._change.feed(chunk):
                 return taken
@@ -489,12 +484,7 @@ class BlockingChild(_Child):
     """
 
     def __init__(
-        self,
-        binary: RgBinary,
-        query: Query,
-        timeout: float | None,
-        begun: float,
-        change: Change | None = None,
+        self, binary: RgBinary, query: Query, timeout: float | None, begun: float, change: Change | None = None
     ) -> None:
         super().__init__(binary, query, change)
         self._timeout = timeout
@@ -505,12 +495,7 @@ class BlockingChild(_Child):
         return self
 
     def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of stdout, with its change; `b""` at its end, or after the time limit.
-
-        Args:
-            whole: True if rg has written its last message. Then reading ends when rg has exited, even if another
-                process holds the pipe open.
-        """
+        """Return the next bytes of stdout, with its change; `b""` at its end, or after the time limit."""
         while chunk := self._read(whole=whole):
             if taken := chunk if self._change is None else self._change.feed(chunk):
                 return taken

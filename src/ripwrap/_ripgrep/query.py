@@ -17,7 +17,7 @@ from ripwrap._signature import lists_options
 from ripwrap.options import FileOptions, SearchOptions, SortKey
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
-Task: TypeAlias = Mode | Literal["words", "files", "types"]
+Task: TypeAlias = Mode | Literal["lines", "words", "files", "types"]
 Output: TypeAlias = Literal["json", "paths", "counts"]
 
 NEEDS_CAPTURES = ("captures", (15,))
@@ -40,54 +40,37 @@ class SomePlace(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Search, or listing, that rg runs; its values are checked.
+    """Search, or listing, that rg runs; its values are checked."""
 
-    Attributes:
-        mode: What rg writes: `json`, the names of files or numbers of a search, all matched texts (`words`), the files
-            that a search reads (`files`), or rg's file types (`types`).
-        cwd: Directory that rg runs in; globs and relative paths are relative to it. Absolute, except on a host, or if
-            the current directory was deleted.
-        paths: Paths to search, in the form in which rg prints them.
-        patterns: Patterns to search for; empty if rg only lists files or file types.
-        options: Options of rg that the caller passed, without default values. The dictionary is never changed.
-        include_zero: True to also print the count 0 of files without a match.
-        stats: True to print rg's statistics after counts.
-        captures: Value of `--replace` with which rg lists the groups of each match (`ripwrap._ripgrep.groups`).
-        pattern_file: File with the patterns, one on each line, for patterns that are too long for a command line.
-        features: Features, besides the options, that some supported versions of rg lack; see `needs`.
-        on: Host that rg runs on; `None` is this machine.
-        overlay: Texts to search in place of files; `None` without an overlay.
-        place: Place to search besides the files on the disk, such as files in several encodings; `None` is the disk.
-        must_exist: True if a path or ignore file that is missing, or cannot be read, is an error, because the answer
-            has no place for it.
-        once: True if a file that two of the paths reach is searched once. rg itself searches it once for each path.
-        numbered: Not `None` if items, of which several may have the same name, have a mark after their names in the
-            record at the beginning of a file, and in lists of paths; see `marked()`. The text is the start of the mark.
-        streamed: True if results are used as rg finds them, so that rg writes each line at once.
-    """
-
-    mode: Task
-    cwd: str
-    paths: tuple[str, ...]
-    patterns: tuple[str, ...] = ()
-    options: SearchOptions = field(default_factory=SearchOptions)
-    include_zero: bool = False
-    stats: bool = False
-    captures: str | None = None
-    pattern_file: str | None = None
-    features: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    on: RgHost | None = None
-    overlay: OverlayTexts | None = None
-    place: SomePlace | None = None
-    must_exist: bool = False
-    once: bool = False
-    numbered: str | None = None
-    streamed: bool = False
+    mode: Task  # `words` are all matched texts, `lines` are for people, `files` those that a search reads
+    cwd: str  # globs and relative paths are relative to it; absolute, except on a host, or if it was deleted
+    paths: tuple[str, ...]  # in the form in which rg prints them
+    patterns: tuple[str, ...] = ()  # empty if rg only lists files or file types
+    options: SearchOptions = field(default_factory=SearchOptions)  # those of the caller, without default values
+    include_zero: bool = False  # also print the count 0 of files without a match
+    stats: bool = False  # print statistics after counts
+    captures: str | None = None  # value of `--replace` with which rg lists the groups of each match
+    printing: tuple[str, ...] = ()  # flags that say how rg prints `lines`
+    pattern_file: str | None = None  # has the patterns, one a line, if they are too long for a command line
+    features: tuple[tuple[str, tuple[int, ...]], ...] = ()  # besides the options, what some versions lack; see `needs`
+    on: RgHost | None = None  # `None` is this machine
+    overlay: OverlayTexts | None = None  # texts to search in place of files
+    place: SomePlace | None = None  # place besides the files on the disk, such as files in several encodings
+    must_exist: bool = False  # a path or ignore file that cannot be read is an error, as the answer has no place for it
+    once: bool = False  # a file that two of the paths reach is searched once; rg searches it once for each path
+    numbered: str | None = None  # start of the mark after names of items, of which several may be equal; see `marked()`
+    streamed: bool = False  # results are used as rg finds them, so rg writes each line at once
+    flushed: bool = False  # a time limit keeps what rg has found until then, so rg writes each line at once
 
     @property
     def is_plain(self) -> bool:
         """True if one run of rg over files on the disk, or on a host, answers the search."""
         return self.overlay is None and self.place is None and not (self.once and self.nested)
+
+    @property
+    def in_one_thread(self) -> bool:
+        """True if rg searches with one thread, and so fills large blocks before it writes (rg-facts 21)."""
+        return self.options.get("threads") == 1 or self.sort_key != "none"
 
     @property
     def nested(self) -> frozenset[str]:
@@ -108,8 +91,9 @@ class Query:
 
         A feature is the name of an option, or the name of a function with `()` after it.
         """
-        # Only JSON output can have replacements, and rg 13 and 14 do not write replacements in JSON (rg-facts 49).
-        given = (key for key in self.options if key in _SINCE and (self.mode == "json" or key != "replace"))
+        # Only lines and JSON have replacements, and rg 13 and 14 do not write replacements in JSON (rg-facts 49).
+        replaces = self.mode in ("json", "lines")
+        given = (key for key in self.options if key in _SINCE and (replaces or key != "replace"))
         return (*((key, _SINCE[key]) for key in given if self.options.get(key) is not False), *self.features)
 
     @property

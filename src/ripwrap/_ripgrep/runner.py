@@ -67,6 +67,8 @@ class _RgRunner(ABC):
         """Run rg; see `Runner`."""
         await self.checkpoint()  # let other tasks run between calls that start together
         left = countdown(step.timeout)
+        if step.timeout is not None:
+            step = replace(step, query=replace(step.query, flushed=step.query.in_one_thread))
         if step.install:
             binary = await self._find(step.query, step.timeout)
         else:

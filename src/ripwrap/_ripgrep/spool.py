@@ -6,6 +6,7 @@ need special rules for lines, encodings and limits (docs/explanation/architectur
 of its item, because an item may have any name, and two items may have the same name.
 """
 
+import math
 import os
 import shutil
 import threading
@@ -93,11 +94,7 @@ class Spool:
             self._folder.delete()
 
     def begin(self) -> Batch:
-        """Return an empty batch.
-
-        Raises:
-            SearchError: The directory of the batch cannot be made.
-        """
+        """Return an empty batch."""
         self._batches += 1
         batch = Batch(os.path.join(self.path, str(self._batches)), self._items)
         try:
@@ -106,8 +103,8 @@ class Spool:
             raise _disk_error(error) from error
         return batch
 
-    def add(self, batch: Batch, name: str, content: bytes | IO[bytes]) -> None:
-        """Write an item into a batch, unless the search has ended. A `Source` may pass an open file as content."""
+    def add(self, batch: Batch, name: str, content: bytes | IO[bytes], most: float = math.inf) -> None:
+        """Write an item of at most `most` bytes into a batch, unless the search has ended."""
         path = os.path.join(batch.path, f"{self._items:012}")
         with self._lock:
             if self.closed:  # the search has ended, but its thread still runs
@@ -120,7 +117,12 @@ class Spool:
                             left = left[file.write(left) :]
                         if self.closed:  # the search has ended meanwhile
                             return
+                        if file.tell() > most:
+                            break
                     size = file.tell()
+                if size > most:
+                    os.unlink(path)
+                    return
             except OSError as error:
                 with suppress(OSError):
                     os.unlink(path)
@@ -143,13 +145,19 @@ class Feed:
     """Reader of the items, which writes them into batches. It takes only as many items as the batches need."""
 
     def __init__(
-        self, items: AnyItems, spool: Spool, selects: Callable[[str], bool], *, seconds: float | None = None
+        self,
+        items: AnyItems,
+        spool: Spool,
+        selects: Callable[[str], bool],
+        *,
+        seconds: float | None = None,
+        most: Callable[[str], float] = lambda name: math.inf,  # noqa: ARG005
     ) -> None:
         """Begin the iteration."""
         self.ended: bool = False
         self.slow: bool = False
         self.error: Exception | None = None
-        self._selects = selects
+        self._selects, self._most = selects, most
         self._source = items if isinstance(items, Source) else None
         if self._source is not None:
             self._source.selects = selects
@@ -238,7 +246,7 @@ class Feed:
     def _write(self, batch: Batch, item: Item) -> None:
         name, content = check_item(item, files=self._source is not None)
         if self._source is not None or self._selects(name):
-            self._spool.add(batch, name, content)
+            self._spool.add(batch, name, content, self._most(name))
 
     def _is_over(self) -> bool:
         return self._seconds is not None and time.monotonic() - self._begun >= self._seconds
@@ -257,6 +265,11 @@ class Feed:
             self._max_items = min(2 * self._max_items, MAX_BATCH_ITEMS)
         self.slow = not full and now - begun >= SLOW_SECONDS
         return full or self.slow
+
+
+def has_at_most(content: bytes | IO[bytes], most: float) -> bool:
+    """Return True if the content of an item has at most `most` bytes; read no more of it than is needed."""
+    return most == math.inf or all((most := most - len(piece)) >= 0 for piece in _pieces(content))
 
 
 def _pieces(content: bytes | IO[bytes]) -> Iterator[memoryview]:

@@ -82,11 +82,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], _Hint], ...] = (
         CapabilityError,
         ("Search without PCRE2, or use an rg that has it: ", _INSTALL_RG, "."),
     ),
-    (
-        r"\Aregex could not be compiled with either",
-        PatternError,
-        _LITERAL,
-    ),
+    (r"\Aregex could not be compiled with either", PatternError, _LITERAL),
     (
         r"^error: (look-around|backreferences)",
         PatternError,
@@ -120,11 +116,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], _Hint], ...] = (
         PatternError,
         ("Pass a smaller pattern", (", or a larger ", Hint("regex_size_limit"), " (in bytes, or as '100M')"), "."),
     ),
-    (
-        r"^\s*regex parse error|^PCRE2: error compiling",
-        PatternError,
-        _LITERAL,
-    ),
+    (r"^\s*regex parse error|^PCRE2: error compiling", PatternError, _LITERAL),
     (
         r"^.*(number too large to fit in target type|size too big in '\d+[KMG]?')$",
         SearchError,
@@ -146,10 +138,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], _Hint], ...] = (
     (
         r"^invalid definition \(format is type:glob",
         SearchError,
-        (
-            Hint("type_add"),
-            " takes NAME:GLOB or NAME:include:NAME,NAME. A name has letters, digits and underscores.",
-        ),
+        (Hint("type_add"), " takes NAME:GLOB or NAME:include:NAME,NAME. A name has letters, digits and underscores."),
     ),
     (
         _NO_THREAD,

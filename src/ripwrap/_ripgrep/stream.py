@@ -39,18 +39,7 @@ T_co = TypeVar("T_co", covariant=True)
 async def stream(  # noqa: C901 - no nested generators, which would take time for each item
     query: Query, answer: Answer[T], rg: Rg
 ) -> AsyncGenerator[T]:
-    """Run rg and yield the items into which `answer` converts its output; other tasks run between chunks of output.
-
-    Raises:
-        FileNotFoundError, NotADirectoryError, PermissionError: `cwd` is not a directory that rg can enter, no path of
-            the query exists, or a path that must exist is missing or cannot be read.
-        BinaryError: rg cannot be found or started.
-        CapabilityError: This rg does not have an option of the query.
-        SearchError: rg failed, or the paths need several command lines, so that their files cannot be sorted together.
-        DecodeError: rg's output is malformed.
-        Exception: The place of the query raised this error, for example an iterable of items. The results before the
-            error are yielded first.
-    """
+    """Run rg and yield the items into which `answer` converts its output; other tasks run between chunks of output."""
     if answer.full:
         return
     query = replace(query, streamed=True)

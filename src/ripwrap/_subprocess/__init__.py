@@ -72,10 +72,7 @@ def spawn(
 
 
 class TemporaryFolder:
-    """Temporary directory. It is deleted by `delete()`, with this object and when the interpreter exits.
-
-    A forked child does not delete it.
-    """
+    """Temporary directory. It is deleted by `delete()`, with this object or at exit, but not by a forked child."""
 
     def __init__(self, prefix: str) -> None:
         with defer_interrupts():

@@ -45,21 +45,7 @@ _DAMAGE_ERRORS = (
 
 
 def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None:
-    """Copy one member of an archive into an open file.
-
-    Args:
-        archive: Open file of the archive; it must be seekable, and is read from its beginning.
-        name: File name of the archive; its extension gives the format.
-        member: Full name of the member, e.g. `ripgrep-15.2.0-x86_64-apple-darwin/rg`.
-        into: File to which the bytes are written.
-
-    Raises:
-        ExtractionFailedError: The archive is broken, too large, in another format than its name says, or has too many
-            members. `member` is missing, occurs twice, or is of another release of rg. Any member is encrypted, is not
-            an ordinary file or directory, has no name, or its name leads out of the archive's directory. Python cannot
-            read the compression, or needs the extra `deflate64`, which is not installed.
-        OSError: The archive cannot be read, or the member cannot be written.
-    """
+    """Copy one member of an archive into an open file."""
     kind = "zip" if name.endswith(".zip") else "tar.gz"
     archive.seek(0)
     start = archive.read(16)

@@ -58,18 +58,7 @@ class _TransientError(DownloadFailedError):
 
 @dataclass(frozen=True, slots=True)
 class Fetcher:
-    """Downloader of files, with its mirrors and limits.
-
-    Attributes:
-        mirrors: Base addresses, tried in order; each has `{version}/{asset}` below it, as in GitHub's releases.
-        deadline: Time, as `time.monotonic()` gives it, at which the last try ends.
-        progress: Function that is called after every chunk with the number of bytes read so far, and the size of the
-            file, which is `None` if it is not known.
-        cancelled: Event that another thread sets when the call is cancelled.
-        retry_pause: Seconds before the second try; doubled before each further try. At random, a pause is up to 50 %
-            longer.
-        advice: End of the error message after the deadline, which says what to do.
-    """
+    """Downloader of files, with its mirrors and limits."""
 
     mirrors: Sequence[str]
     deadline: float
@@ -94,12 +83,7 @@ class Fetcher:
             raise DownloadFailedError(message, url=redact(what))
 
     def fetch(self, path: str, sha256: str, into: IO[bytes]) -> str:
-        """Download the file at `path` into an open file, and verify its hash; return its address, without credentials.
-
-        Raises:
-            ChecksumMismatchError: Every mirror failed, and the file of the last mirror had the wrong hash.
-            DownloadFailedError: Every mirror failed; the error is about the last mirror, with notes about the others.
-        """
+        """Download the file at `path` into an open file and verify its hash; return its address without credentials."""
 
         def attempt(url: str) -> str:
             into.seek(0)
@@ -119,11 +103,7 @@ class Fetcher:
         return self._from_any_mirror(path, attempt)
 
     def published_sha256(self, path: str) -> str:
-        """Return the hash that is published beside the file at `path`, in a file of the same name with `.sha256`.
-
-        Raises:
-            DownloadFailedError: The download failed, or the `.sha256` file does not have exactly one hash.
-        """
+        """Return the hash that is published beside the file at `path`, in a file of the same name with `.sha256`."""
 
         def attempt(url: str) -> str:
             return hash_in_sidecar(b"".join(self._body(url, MAX_SIDECAR_BYTES)), url)
@@ -268,9 +248,6 @@ def hash_in_sidecar(content: bytes, url: str) -> str:
     """Return the hash in a `.sha256` file, which a Unix tool or CertUtil of Windows has written.
 
     CertUtil ends lines with CRLF, and its old versions write spaces into the hash.
-
-    Raises:
-        DownloadFailedError: The file has no hash, or more than one.
     """
     text = content.decode("utf-8", "replace")
     found: set[str] = set(re.findall(r"\b[0-9a-fA-F]{64}\b", text)) or {

@@ -45,25 +45,14 @@ _NOEXEC_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release to install.
-
-    Attributes:
-        version: Version of rg.
-        sha256: Hash of an archive that the owner of a mirror has built; `None` stands for the pinned hash, which is in
-            `PINS`.
-        allow_unpinned: True if the published `.sha256` file may replace a missing pinned hash.
-    """
+    """A release to install."""
 
     version: str = DEFAULT_VERSION
     sha256: str | None = None
     allow_unpinned: bool = False
 
     def __post_init__(self) -> None:
-        """Check the hash, and the version, which becomes part of paths.
-
-        Raises:
-            BinaryError: The version does not look like `15.2.0`, or is older than 13, or the hash is malformed.
-        """
+        """Check the hash, and the version, which becomes part of paths."""
         if not re.fullmatch(r"\d+(\.\d+)*", self.version):
             raise BinaryError(f"{self.version!r} is not a version of rg; pass a version such as {DEFAULT_VERSION}")
         if tuple(map(int, self.version.split("."))) < OLDEST[:1]:
@@ -75,12 +64,7 @@ class Release:
             )
 
     def hash_of(self, target: str, fetcher: Fetcher) -> str:
-        """Return the hash that this release's archive must have.
-
-        Raises:
-            DownloadFailedError: The archive has no pinned hash, and `allow_unpinned` is false; or the `.sha256` file
-                could not be downloaded, or does not have exactly one hash.
-        """
+        """Return the hash that this release's archive must have."""
         if pin := self.sha256 or PINS.get((self.version, target)):
             return pin
         path = f"{self.version}/{asset_name(self.version, target)}"

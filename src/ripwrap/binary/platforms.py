@@ -54,15 +54,7 @@ _RUNS: dict[tuple[str, str, str, int, str, bool], dict[tuple[int, ...], str]] = 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """Properties of a machine that decide which rg runs there.
-
-    Attributes:
-        system: Value of `platform.system()`: `Linux`, `Darwin`, `Windows`, …; `Android` also for Termux.
-        machine: Value of `platform.machine()`: the architecture of the kernel, which may differ from the architecture
-            of Python.
-        libc: `glibc` or `musl`; empty on systems other than Linux.
-        bits: Word size of Python, 32 or 64. The libraries that a dynamically linked rg needs have this size.
-    """
+    """Properties of a machine that decide which rg runs there."""
 
     system: str
     machine: str
@@ -102,11 +94,7 @@ def describe(here: Platform, implementation: str, python: tuple[int, ...], *, fr
 
 
 def targets(here: Platform, version: str) -> tuple[str, ...]:
-    """Return the targets, such as `x86_64-unknown-linux-musl`, whose rg may run on a platform; the best comes first.
-
-    Raises:
-        UnsupportedPlatformError: This version of rg has no target that runs on the platform.
-    """
+    """Return the targets, such as `x86_64-unknown-linux-musl`, whose rg may run on a platform; the best comes first."""
     machine = _MACHINES.get(here.machine.lower(), here.machine.lower())
     number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
     systems = {"Linux": _linux, "Darwin": _macos, "Windows": _windows}

@@ -11,14 +11,7 @@ from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
 from ripwrap._concurrency import CANCELLED, Cancellation, defer_interrupts, poll_intervals
-from ripwrap._subprocess import (
-    Popen,
-    kill,
-    open_temporary_file,
-    reap,
-    spawn,
-    wait_for_exit,
-)
+from ripwrap._subprocess import Popen, kill, open_temporary_file, reap, spawn, wait_for_exit
 from ripwrap._windows import IS_WINDOWS, explain_exit, is_batch_file
 from ripwrap.errors import BinaryError, Hint, HintedText, SearchError
 
@@ -43,13 +36,7 @@ MAX_OUTPUT_BYTES = 64 * 1024
 REAP_SECONDS = 1.0
 """Maximum number of seconds to wait for a killed program to end."""
 
-RESOURCE_ERRNOS = {
-    errno.EMFILE,
-    errno.ENFILE,
-    errno.EAGAIN,
-    errno.ENOMEM,
-    errno.ENOSPC,
-}
+RESOURCE_ERRNOS = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC}
 """Error numbers for a lack of system resources, which is no fault of the program."""
 
 
@@ -70,11 +57,7 @@ class RgBinary:
     source: Source
 
     def __post_init__(self) -> None:
-        """Check the path, which a caller may have written.
-
-        Raises:
-            BinaryError: The path is a batch file of Windows.
-        """
+        """Check the path, which a caller may have written."""
         if IS_WINDOWS and is_batch_file(self.path):
             raise BinaryError(HintedText(f"{self.path} is {BATCH_FILE}", OTHER_RG))
 
@@ -174,17 +157,6 @@ def run_program(
     """Run a program until it ends, and return its exit code, stdout and stderr; leave no process behind.
 
     The output must be small, because it is held in memory.
-
-    Args:
-        argv: Command line.
-        seconds: Time limit.
-        stdin: Input of the program; empty by default.
-
-    Raises:
-        OSError: The program cannot be started.
-        SearchError: A temporary file cannot be created.
-        OutputTooLargeError: The program wrote more than `MAX_OUTPUT_BYTES`.
-        TimeoutError: The program did not end within `seconds`, or the call was cancelled.
     """
     cancelled = CANCELLED.get()
     with cancelled.child(), open_temporary_file() as stdout, open_temporary_file() as stderr:

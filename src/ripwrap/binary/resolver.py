@@ -93,12 +93,7 @@ def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
 
 
 def find_installed(rg: Rg = None) -> RgBinary:
-    """Find an rg that is installed, blocking, as `find()` does; install none.
-
-    Raises:
-        BinaryNotFoundError: There is no rg.
-        BinaryError: `rg` or `RIPWRAP_RG` cannot be used.
-    """
+    """Find an rg that is installed, blocking, as `find()` does; install none."""
     return _found_or(rg, _refuse_missing)
 
 

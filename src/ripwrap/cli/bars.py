@@ -75,11 +75,7 @@ class DownloadBar(_Bar):
 
 
 class RootsBar(_Bar):
-    """Progress bar of a search in many roots (directories).
-
-    During the search, matches are printed to stdout. A thread that refreshes the bar could write between two matches.
-    So this bar has no thread: it is drawn only when it is called, and `hide()` removes it before a match is printed.
-    """
+    """Progress bar of a search in many roots. It has no thread, which could write between two matches on stdout."""
 
     def __init__(self) -> None:
         columns = "MofNCompleteColumn", "{task.fields[unit]}", "TimeRemainingColumn"

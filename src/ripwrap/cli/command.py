@@ -18,6 +18,9 @@ from ripwrap.options import OVERRIDES, FileOptions, Flag, OptionGroup, Paths, Si
 Word: TypeAlias = tuple[str, str | None]
 """Flag and its value, or an empty flag and another word."""
 
+Texts: TypeAlias = tuple[str, ...]
+"""Values of a flag that may be repeated."""
+
 END, STDIN = "--", "-"
 """Word after which no word is a flag; path, or value of `-f`, that stands for standard input."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 
 from ripwrap import sync
 from ripwrap._text import shown
-from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option
+from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option, Texts
 from ripwrap.cli.errors import FOUND, glob_hint
 from ripwrap.cli.flags import HERE, STREAMS, Json, Limit, RgPath, RunOptions, StreamOptions
 from ripwrap.cli.places import FILES, PlaceFlags
@@ -17,7 +17,7 @@ from ripwrap.options import FileOptions
 if TYPE_CHECKING:
     from ripwrap.places.where import Items
 
-Exclude = Annotated[tuple[str, ...], Option("Leave out files and directories of this name", GROUPS["files"], "NAME")]
+Exclude = Annotated[Texts, Option("Leave out files and directories of this name", GROUPS["files"], "NAME")]
 
 
 def run_files(

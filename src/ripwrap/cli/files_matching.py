@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated, Unpack
 
 from ripwrap import sync
-from ripwrap.cli.command import GROUPS, Command, Option
+from ripwrap.cli.command import GROUPS, Command, Option, Texts
 from ripwrap.cli.flags import HERE, AllPaths, RunOptions
 from ripwrap.cli.lines import PathPrinter
 from ripwrap.cli.output import print_results
@@ -16,13 +16,13 @@ from ripwrap.options import SearchOptions
 def run_files_matching(
     *paths: AllPaths,
     all_of: Annotated[
-        tuple[str, ...], Option("Pattern that must match in a file; may be repeated", GROUPS["pattern"], "PATTERN")
+        Texts, Option("Pattern that must match in a file; may be repeated", GROUPS["pattern"], "PATTERN")
     ] = (),
     any_of: Annotated[
-        tuple[str, ...], Option("Patterns of which one must match; may be repeated", GROUPS["pattern"], "PATTERN")
+        Texts, Option("Patterns of which one must match; may be repeated", GROUPS["pattern"], "PATTERN")
     ] = (),
     none_of: Annotated[
-        tuple[str, ...], Option("Pattern that must not match; may be repeated", GROUPS["pattern"], "PATTERN")
+        Texts, Option("Pattern that must not match; may be repeated", GROUPS["pattern"], "PATTERN")
     ] = (),
     null: Null = False,
     place: PlaceFlags = FILES,

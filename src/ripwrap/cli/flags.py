@@ -42,9 +42,7 @@ class StreamOptions(RunOptions):
     line_buffered: Annotated[
         bool,
         Option(
-            "Write each result at once",
-            OUTPUT,
-            off=("--no-line-buffered", "--block-buffered", "--no-block-buffered"),
+            "Write each result at once", OUTPUT, off=("--no-line-buffered", "--block-buffered", "--no-block-buffered")
         ),
     ] = False
     no_config: Annotated[bool, Option("Accepted; files of rg's options are never read", RIPWRAP)] = False

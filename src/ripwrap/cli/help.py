@@ -3,7 +3,7 @@
 import inspect
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from ripwrap.cli.command import EXIT_CODES, GROUPS, OTHER, RIPWRAP, Command, CommandGroup, Parameter
@@ -101,15 +101,9 @@ def _names(parameter: Parameter) -> str:
     option, names = parameter.option, [*parameter.names]
     if _default(parameter):
         names += option.off
-    value = option.value or (
-        "CHOICE" if parameter.choices else "" if not parameter.takes_value else _placeholder(names)
-    )
+    value = option.value or ("CHOICE" if parameter.choices else "")
     indent = "" if names[0][:2] != "--" else "    "
     return f"{indent}{', '.join(names)}{f' {value}' if value else ''}"
-
-
-def _placeholder(names: Iterable[str]) -> str:
-    return [*names][-1].strip("-").replace("-", "_").upper()
 
 
 def _description(parameter: Parameter) -> str:

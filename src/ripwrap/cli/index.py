@@ -47,12 +47,10 @@ class IndexOptions:
     """Options of all index commands: location and chunker."""
 
     location: Annotated[
-        str | None,
-        Option("Directory of the index; `project` means ROOT/.ripwrap", value="DIR", default="user's cache"),
+        str | None, Option("Directory of the index; `project` means ROOT/.ripwrap", value="DIR", default="user's cache")
     ] = None
     chunker: Annotated[
-        Literal["auto", "syntax", "windows"],
-        Option("How files are split: at definitions, or by lines"),
+        Literal["auto", "syntax", "windows"], Option("How files are split: at definitions, or by lines")
     ] = "auto"
 
     def existing(self, root: str, options: FileOptions) -> "Index":
@@ -118,12 +116,7 @@ def build(
 
 
 def status(
-    root: Root = ".",
-    /,
-    *,
-    settings: BuildOptions = BuildOptions(),
-    json: Json = False,
-    **options: Unpack[FileOptions],
+    root: Root = ".", /, *, settings: BuildOptions = BuildOptions(), json: Json = False, **options: Unpack[FileOptions]
 ) -> int:
     """Show what is in the index: branches and embedding models.
 
@@ -227,12 +220,7 @@ def _why_slow(result: GrepResult) -> str:
 
 
 def watch(
-    root: Root = ".",
-    /,
-    *,
-    settings: BuildOptions = BuildOptions(),
-    json: Json = False,
-    **options: Unpack[FileOptions],
+    root: Root = ".", /, *, settings: BuildOptions = BuildOptions(), json: Json = False, **options: Unpack[FileOptions]
 ) -> int:
     """Keep the index up to date until Ctrl-C.
 

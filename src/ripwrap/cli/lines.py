@@ -7,7 +7,6 @@ for each combination of flags.
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ripwrap._display.html import Gaps
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.errors import complain
 from ripwrap.cli.search_options import PLAIN, LineFlags, TerminalSearch
@@ -105,6 +104,8 @@ class LinePrinter(PathPrinter):
         self._finds_parts = bool(
             self.colored or flags.only_matching or self._column or flags.stats or "replace" in given
         )
+        from ripwrap._display.html import Gaps  # late: rg prints most lines itself
+
         self._gaps = Gaps()
         self._last: str | None = None
         self._files = 0

@@ -46,12 +46,7 @@ def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool)
             found = roots.count(search.pattern, order="root", on_progress=bar, **options)
         else:
             found = roots.search(
-                search.pattern,
-                per_root=many.per_root,
-                limit=search.limit,
-                order="root",
-                on_progress=bar,
-                **options,
+                search.pattern, per_root=many.per_root, limit=search.limit, order="root", on_progress=bar, **options
             )
         stack.callback(found.close)
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option
+from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option, Texts
 from ripwrap.cli.errors import FOUND
 from ripwrap.cli.flags import EmbedderName, HybridWeight, RgPath
 from ripwrap.options import ShowDenied
@@ -11,15 +11,13 @@ from ripwrap.workspace.deny import SECRET_FILES
 
 def run_mcp(
     *,
-    root: Annotated[
-        list[str] | None, Option("Directory to search; may be repeated [default: client roots]", value="DIR")
-    ] = None,
+    root: Annotated[Texts, Option("Directory to search; may be repeated [default: client roots]", value="DIR")] = (),
     http: Annotated[bool, Option("Serve HTTP at http://HOST:PORT/mcp instead of stdio", off=("--no-http",))] = False,
     host: Annotated[str, Option("Address to listen at", value="HOST")] = "127.0.0.1",
     port: Annotated[int, Option("Port to listen at", value="PORT")] = 8000,
     allowed_host: Annotated[
-        list[str] | None, Option("Another host name to accept in requests; may be repeated", value="HOST")
-    ] = None,
+        Texts, Option("Another host name to accept in requests; may be repeated", value="HOST")
+    ] = (),
     max_sessions: Annotated[int, Option("Refuse a further client over HTTP at N open sessions", value="N")] = 1000,
     session_timeout: Annotated[
         float, Option("End a session over HTTP after SECONDS without a request", value="SECONDS")
@@ -36,9 +34,7 @@ def run_mcp(
     embedder: EmbedderName = None,
     hybrid_weight: HybridWeight = None,
     anchors: Annotated[bool, Option("Show line hashes, and offer a tool that finds lines by them")] = False,
-    deny: Annotated[
-        list[str] | None, Option("Deny files that match, as in .gitignore; may be repeated", value="GLOB")
-    ] = None,
+    deny: Annotated[Texts, Option("Deny files that match, as in .gitignore; may be repeated", value="GLOB")] = (),
     no_deny: Annotated[bool, Option("Deny only the files of --deny, not the usual secrets")] = False,
     show_denied: Annotated[
         ShowDenied, Option("Denied files in listings: hide, count or name them", value="HOW")
@@ -48,9 +44,7 @@ def run_mcp(
         str | None, Option("Also mask what the rules in FILE find, as `ripwrap scan`", value="FILE")
     ] = None,
     write: Annotated[bool, Option("Offer the tool replace_content, which changes files")] = False,
-    repository: Annotated[
-        list[str] | None, Option("A directory that git may also read; may be repeated", value="DIR")
-    ] = None,
+    repository: Annotated[Texts, Option("A directory that git may also read; may be repeated", value="DIR")] = (),
     rg: RgPath = None,
 ) -> int:
     """Serve tools to agents, over MCP."""
@@ -63,11 +57,11 @@ def run_mcp(
 
         masked = (*SECRET_RULES, *load_rules(redact_rules))
     server.serve(
-        root or (),
+        root,
         transport="http" if http else "stdio",
         host=host,
         port=port,
-        allowed_hosts=allowed_host or (),
+        allowed_hosts=allowed_host,
         max_sessions=max_sessions,
         session_timeout=session_timeout,
         max_request_bytes=max_request_bytes,
@@ -78,11 +72,11 @@ def run_mcp(
         embedder=embedder,
         hybrid_weight=hybrid_weight,
         anchors=anchors,
-        deny=(*(() if no_deny else SECRET_FILES), *(deny or ())),
+        deny=(*(() if no_deny else SECRET_FILES), *deny),
         show_denied=show_denied,
         redact=masked,
         write=write,
-        repositories=repository or (),
+        repositories=repository,
     )
     return FOUND
 

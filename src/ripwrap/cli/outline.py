@@ -16,7 +16,5 @@ def run_outline(file: Annotated[str, Option("File to read")], /, *, json: Json =
 
 
 outline = Command(
-    run_outline,
-    "FILE",
-    examples=("ripwrap outline src/shop/cart.py", "ripwrap outline README.md --json"),
+    run_outline, "FILE", examples=("ripwrap outline src/shop/cart.py", "ripwrap outline README.md --json")
 )

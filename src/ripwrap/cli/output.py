@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 
-from ripwrap._code.outline import Section, outline_rows
 from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
-from ripwrap._text import FsPath, plural, raw_bytes, shown, shown_json, text_of
+from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
 from ripwrap.cli.flags import STREAMS, RunOptions, StreamOptions, spell_as_flag
 from ripwrap.cli.lines import print_line, write
-from ripwrap.cli.snippets import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out
 from ripwrap.cli.terminal import shows_color, styled
 from ripwrap.errors import HintedText
-from ripwrap.models import Begin, Context, End, Message, Summary, TreeEntry
+from ripwrap.models import Begin, Context, End, Message, PathError, Summary, TreeEntry
 
 if TYPE_CHECKING:
+    from ripwrap._code.outline import Section
     from ripwrap._code.references import Reference
     from ripwrap.index import RefreshResult
     from ripwrap.results import Coverage, RankedChunk, Reason
@@ -31,16 +30,15 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Operation: TypeAlias = Callable[..., Iterable[object]]
 
+MAX_SNIPPET_LINES, MAX_LINE_CHARS = 6, 200
+"""Maximum number of lines of a ranked chunk that are printed, and of characters of each line."""
+
 _NO_RESULTS = (Begin, Context, End, Summary)
 """Types of the items that are printed with results, but are no results."""
 
 
 def print_all(
-    items: Iterable[Item],
-    show: Callable[[Any], None],
-    *,
-    lenient: bool = False,
-    streams: StreamOptions = STREAMS,
+    items: Iterable[Item], show: Callable[[Any], None], *, lenient: bool = False, streams: StreamOptions = STREAMS
 ) -> int:
     """Print every item, and return the exit code. It is 1 if there was no result and no error.
 
@@ -60,7 +58,7 @@ def print_all(
             if streams.line_buffered:
                 sys.stdout.flush()
             found = found or not isinstance(item, _NO_RESULTS)
-            failed = (isinstance(item, Summary) and _print_errors(item, messages=messages)) or failed
+            failed = (isinstance(item, Summary) and print_errors(item.errors, messages=messages)) or failed
     return FAILED if failed or (warned.any and not lenient) else FOUND if found else NOTHING
 
 
@@ -82,9 +80,9 @@ def print_record(item: Message) -> None:
     _print_json(json.dumps(record(item), ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def _print_errors(summary: Summary, *, messages: bool) -> bool:
-    """Print the errors in a summary, if wanted, except errors about broken links; return True if there is one."""
-    errors = [error for error in summary.errors if not error.harmless]
+def print_errors(found: Iterable[PathError], *, messages: bool) -> bool:
+    """Print errors about paths, if wanted, except errors about broken links; return True if there is one."""
+    errors = [error for error in found if not error.harmless]
     for error in errors if messages else ():
         complain(str(error) + (glob_hint(error.path) if error.kind == "missing" else ""))
     return bool(errors)
@@ -167,8 +165,10 @@ def print_entry(entry: TreeEntry) -> None:
     print_line(f"{'    ' * entry.depth}{entry.name}{'/' if entry.is_dir else ''}")
 
 
-def print_sections(sections: Sequence[Section]) -> int:
+def print_sections(sections: "Sequence[Section]") -> int:
     """Print the outline of a file, and return the exit code."""
+    from ripwrap._code.outline import outline_rows  # late: few commands need it
+
     for row in outline_rows(sections):
         print_line(row)
     return FOUND if sections else NOTHING
@@ -200,8 +200,8 @@ def print_chunk(chunk: "RankedChunk") -> None:
     for number, line in enumerate(lines[:MAX_SNIPPET_LINES], chunk.start_line):
         text = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")[:MAX_LINE_CHARS]
         put((f"  {number}", "green"), (":", ""), (text, ""), lines=True)
-    if rest := left_out(lines):
-        put((rest, "dim"))
+    if has_text(rest := lines[MAX_SNIPPET_LINES:]):
+        put((f"  … {plural(len(rest), 'more line')}", "dim"))
     write(b"\n")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from ripwrap._text import plural
-from ripwrap.cli.command import STDIN, Option
+from ripwrap.cli.command import STDIN, Option, Texts
 from ripwrap.cli.flags import parse_host
 from ripwrap.errors import Hint, RipwrapError, combination_error
 from ripwrap.options import FileOptions, SearchOptions
@@ -29,12 +29,11 @@ class PlaceFlags:
 
     rev: Annotated[str | None, Option("Read this revision of git, e.g. main~3", PLACES, "REV")] = None
     repository: Annotated[
-        tuple[str, ...] | None, Option("With a revision, refuse repositories outside of DIR", PLACES, "DIR")
+        Texts | None, Option("With a revision, refuse repositories outside of DIR", PLACES, "DIR")
     ] = None
     inside: Annotated[str, Option("Read inside of files: zip,tar,gz,ipynb,pdf,docx,xlsx,…", PLACES, "FORMATS")] = ""
     search_zip: Annotated[
-        bool,
-        Option("Read inside of gz, bz2, xz and zst files", PLACES, short="z", off=("--no-search-zip",)),
+        bool, Option("Read inside of gz, bz2, xz and zst files", PLACES, short="z", off=("--no-search-zip",))
     ] = False
     on: Annotated[
         str | None, Option("Host: ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR]", PLACES, "HOST")

@@ -191,9 +191,4 @@ replace = Command(
 )
 
 
-undo = Command(
-    run_undo,
-    "[DIR]",
-    examples=("ripwrap undo", "ripwrap undo src"),
-    exit_codes=SETUP_EXIT_CODES,
-)
+undo = Command(run_undo, "[DIR]", examples=("ripwrap undo", "ripwrap undo src"), exit_codes=SETUP_EXIT_CODES)

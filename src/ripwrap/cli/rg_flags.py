@@ -23,12 +23,7 @@ MISSING = (
     Missing(("--hostname-bin",), "rg would start a program", "write the name into --hyperlink-format"),
     Missing(("--colors",), "the colors are fixed", "use --color=never for none"),
     Missing(
-        (
-            "--context-separator",
-            "--no-context-separator",
-            "--field-context-separator",
-            "--field-match-separator",
-        ),
+        ("--context-separator", "--no-context-separator", "--field-context-separator", "--field-match-separator"),
         "the separators are fixed",
         "use --null for paths, or --json",
     ),

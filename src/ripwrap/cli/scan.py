@@ -38,8 +38,7 @@ Exit codes:
 def run_scan(
     *paths: Annotated[str, Option("Files and directories [default: all]; - is standard input")],
     rules: Annotated[
-        str | None,
-        Option("TOML file in gitleaks' format [default: built-in rules]", SCAN, "FILE"),
+        str | None, Option("TOML file in gitleaks' format [default: built-in rules]", SCAN, "FILE")
     ] = None,
     sarif_output: Annotated[bool, Option("Print a log in SARIF 2.1.0", SCAN, names=("--sarif",))] = False,
     baseline: Annotated[

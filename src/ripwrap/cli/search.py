@@ -111,31 +111,18 @@ def _refuse_records(others: Mapping[str, object]) -> None:
 
 
 def _print_found(search: TerminalSearch, modes: ModeFlags, *, coverage: bool) -> int:
-    """Print the results of the library's function for a mode, such as `count`, and return the exit code."""
-    from ripwrap.cli import output  # late, too
-    from ripwrap.cli.lines import printer_of
+    """Print the lines of a search, or what a mode such as `count` prints, and return the exit code."""
+    from ripwrap.cli import output, verbatim  # late, too
 
-    run, lines = search.run, search.lines
+    run = search.run
     mode = next((name for name, is_given in vars(modes).items() if is_given), "")
-    if lines.stats and mode not in ("", "quiet"):
+    if search.lines.stats and mode not in ("", "quiet"):
         raise combination_error("stats", Hint(mode))
-    printer = printer_of(search)
-    show: Callable[[Any], None] = printer
-    limit = search.limit
-    if mode.startswith("files"):
-        show = printer.path
-    elif mode.startswith("count"):
-        show = partial(_print_count, printer)
-    elif mode == "quiet" and not lines.stats:
-        mode, limit, show = "files_with_matches", 1, _print_nothing
-    elif mode == "quiet":
-        mode, show = "", printer.stats
-    elif run.records:
-        show = output.print_record
-    operation: output.Operation = getattr(sync, mode or "search_messages")
-    found = partial(operation, search.pattern, paths=search.paths, limit=limit, **search.options)
     try:
-        code = output.print_results(found, show, replace(run, json=run.json and not modes.quiet))
+        if not mode and verbatim.is_verbatim(search):
+            code = verbatim.print_verbatim(search)
+        else:
+            code = _print_results(search, mode)
     except OSError as error:
         if not run.no_messages or error.filename not in search.paths:
             raise
@@ -147,6 +134,28 @@ def _print_found(search: TerminalSearch, modes: ModeFlags, *, coverage: bool) ->
             )
         output.print_coverage(files, as_json=run.json)
     return code
+
+
+def _print_results(search: TerminalSearch, mode: str) -> int:
+    """Print the results of the library's function for a mode, such as `count`, and return the exit code."""
+    from ripwrap.cli import output
+    from ripwrap.cli.lines import printer_of
+
+    run, printer, limit = search.run, printer_of(search), search.limit
+    show: Callable[[Any], None] = printer
+    if mode.startswith("files"):
+        show = printer.path
+    elif mode.startswith("count"):
+        show = partial(_print_count, printer)
+    elif mode == "quiet":
+        run = replace(run, json=False)
+        show = printer.stats if search.lines.stats else _print_nothing
+        mode, limit = ("", limit) if search.lines.stats else ("files_with_matches", 1)
+    elif run.records:
+        show = output.print_record
+    operation: output.Operation = getattr(sync, mode or "search_messages")
+    found = partial(operation, search.pattern, paths=search.paths, limit=limit, **search.options)
+    return output.print_results(found, show, run)
 
 
 def _print_count(printer: "LinePrinter", counted: "FileCount") -> None:

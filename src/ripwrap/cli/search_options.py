@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from ripwrap._text import shown
-from ripwrap.cli.command import GROUPS, RIPWRAP, STDIN, Option
+from ripwrap.cli.command import GROUPS, RIPWRAP, STDIN, Option, Texts
 from ripwrap.cli.flags import OUTPUT, Color, StreamOptions
 from ripwrap.options import SearchOptions
 
@@ -22,11 +22,9 @@ PATTERN = GROUPS["pattern"]
 class PatternFlags:
     """Flags `-e` and `-f`: several patterns. With one of them, there is no argument PATTERN."""
 
-    regexp: Annotated[
-        tuple[str, ...], Option("Search for this pattern; may be repeated", PATTERN, "PATTERN", short="e")
-    ] = ()
+    regexp: Annotated[Texts, Option("Search for this pattern; may be repeated", PATTERN, "PATTERN", short="e")] = ()
     file: Annotated[
-        tuple[str, ...], Option("Search for the patterns in FILE, one a line; - is stdin", PATTERN, "FILE", short="f")
+        Texts, Option("Search for the patterns in FILE, one a line; - is stdin", PATTERN, "FILE", short="f")
     ] = ()
 
     def of(self, pattern: str | None, paths: Sequence[str], cwd: str) -> tuple[str | tuple[str, ...], Sequence[str]]:
@@ -102,8 +100,7 @@ class LineFlags:
     trim: Annotated[bool, Option("Leave out white space at the start of lines", OUTPUT, off=("--no-trim",))] = False
     null: Null = False
     max_columns: Annotated[
-        int,
-        Option("Omit lines longer than NUM bytes; 0 is no limit", OUTPUT, "NUM", short="M", default="0"),
+        int, Option("Omit lines longer than NUM bytes; 0 is no limit", OUTPUT, "NUM", short="M", default="0")
     ] = 0
     color: Color = "auto"
     pretty: Annotated[bool, Option("Short for --color=always --heading --line-number", OUTPUT, short="p")] = False
@@ -133,9 +130,7 @@ class SearchRun(StreamOptions):
 class NearOptions:
     """Options `--near` and `--within`, which drop matches that are not near a match of every `--near` pattern."""
 
-    near: Annotated[
-        tuple[str, ...], Option("Only lines near a match of this pattern; may be repeated", RIPWRAP, "PATTERN")
-    ] = ()
+    near: Annotated[Texts, Option("Only lines near a match of this pattern; may be repeated", RIPWRAP, "PATTERN")] = ()
     within: Annotated[int | None, Option("Maximum distance for --near, in lines", RIPWRAP, "NUM", default="5")] = None
 
     def asked(self) -> bool:
@@ -149,14 +144,10 @@ class NearOptions:
 class ManyRoots:
     """Options of a search in many roots (directories)."""
 
-    repositories: Annotated[
-        tuple[str, ...], Option("Search each directory that matches; may be repeated", MANY, "GLOB")
-    ] = ()
-    only_root: Annotated[
-        tuple[str, ...], Option("Only roots whose name or path matches; may be repeated", MANY, "GLOB")
-    ] = ()
+    repositories: Annotated[Texts, Option("Search each directory that matches; may be repeated", MANY, "GLOB")] = ()
+    only_root: Annotated[Texts, Option("Only roots whose name or path matches; may be repeated", MANY, "GLOB")] = ()
     exclude_root: Annotated[
-        tuple[str, ...], Option("Leave out roots whose name or path matches; may be repeated", MANY, "GLOB")
+        Texts, Option("Leave out roots whose name or path matches; may be repeated", MANY, "GLOB")
     ] = ()
     per_root: Annotated[int | None, Option("Maximum number of matches of each root", MANY, "NUM")] = None
     dask: Annotated[str | None, Option("Search on the Dask cluster with this scheduler", MANY, "ADDRESS")] = None

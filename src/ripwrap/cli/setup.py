@@ -11,7 +11,7 @@ from ripwrap.binary.platforms import current, describe
 from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.cli.bars import DownloadBar
-from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option
+from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option, Texts
 from ripwrap.cli.errors import FAILED, FOUND, complain
 from ripwrap.cli.extras import NEEDED, extras, missing_packages, version
 from ripwrap.cli.flags import RgPath, parse_host
@@ -67,9 +67,7 @@ def run_install(
     *,
     dest: Annotated[str | None, Option("Directory to put rg into [default: ripwrap's cache]", value="DIR")] = None,
     on: Annotated[str | None, Option("Host to put rg on: ssh:HOST, docker:NAME or podman:NAME", value="HOST")] = None,
-    mirror: Annotated[
-        list[str] | None, Option("Base address in place of GitHub's; may be repeated", value="URL")
-    ] = None,
+    mirror: Annotated[Texts, Option("Base address in place of GitHub's; may be repeated", value="URL")] = (),
     sha256: Annotated[
         str | None, Option("SHA-256 of your own archive, in place of ripwrap's hash", value="HASH")
     ] = None,
@@ -86,7 +84,7 @@ def run_install(
     with DownloadBar() as progress:
         found = call(
             version,
-            mirrors=mirror,
+            mirrors=mirror or None,
             sha256=sha256,
             allow_unpinned=allow_unpinned,
             timeout=timeout,
@@ -98,11 +96,7 @@ def run_install(
     return FOUND
 
 
-doctor = Command(
-    run_doctor,
-    examples=("ripwrap doctor", "ripwrap doctor --rg ./rg"),
-    exit_codes=SETUP_EXIT_CODES,
-)
+doctor = Command(run_doctor, examples=("ripwrap doctor", "ripwrap doctor --rg ./rg"), exit_codes=SETUP_EXIT_CODES)
 
 
 install = Command(

@@ -31,14 +31,7 @@ _OPEN_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getatt
 
 @dataclass(frozen=True, slots=True)
 class GitRepository:
-    """Git repository that a directory belongs to.
-
-    Attributes:
-        top: Directory that has `.git`.
-        git: Directory that has the file `HEAD`: `.git`. In a worktree or a submodule, `.git` is a file, and `git` is
-            the directory that this file names.
-        common: Directory that has the branches; all worktrees of a repository share it.
-    """
+    """Git repository that a directory belongs to."""
 
     top: Path
     git: Path
@@ -76,10 +69,6 @@ def is_gone(root: Path, name: str) -> bool:
 
     Also return True if the directory became a part of a repository after the view was made, or is no longer a part of a
     repository.
-
-    Args:
-        root: Directory of the view.
-        name: Name of the view, which is the name of the branch; see `view_of()`.
     """
     if not root.is_dir():
         return True

@@ -46,17 +46,7 @@ Stamp: TypeAlias = tuple[int, int, int]
 
 @dataclass(slots=True)
 class FileContent:
-    """Content of a file that was read for an index.
-
-    Attributes:
-        stamp: Stamp (size and times) of the file before it was read. The size in the stamp is -1 if the file was
-            changed so recently that another change may leave its times as they are.
-        raw: Bytes that are indexed: the beginning of the file, at most `MAX_FILE_BYTES`.
-        whole: All bytes, or only the first 8 KiB if these are binary; `None` if more than `MAX_WHOLE_BYTES` were read.
-        digest: Digest of `whole`, or of `raw` if `whole` is `None`.
-        source: Decoded text of `raw`; `None` if the file is binary.
-        cut: True if the file is longer than the part that is indexed.
-    """
+    """Content of a file that was read for an index."""
 
     stamp: Stamp
     raw: bytes
@@ -68,12 +58,7 @@ class FileContent:
 
 @dataclass(slots=True)
 class Stamps:
-    """Stamps (sizes and times) of files, in columns, so that 80,000 files need no Python object for each file.
-
-    Attributes:
-        paths: Paths, in order.
-        columns: Three columns: sizes, mtimes and ctimes; see `Stamp`.
-    """
+    """Stamps (sizes and times) of files, in columns, so that 80,000 files need no Python object for each file."""
 
     paths: list[str]
     columns: "tuple[array[int], ...]"
@@ -207,13 +192,7 @@ def _read_size(size: int, done: int) -> int:
 
 
 class ChunkSpan(NamedTuple):
-    """Position of a chunk in its file.
-
-    Attributes:
-        start: Offset of the chunk's first character in the text.
-        at: Offset of the chunk's first byte in the file; `None` if the file has a byte order mark.
-        size: Number of bytes of the chunk; if the file has a byte order mark, number of characters.
-    """
+    """Position of a chunk in its file."""
 
     start: int
     at: int | None
@@ -225,11 +204,6 @@ class IndexedFile:
 
     If the file still has the stamp (size and times) that the index stores, it counts as unchanged. Otherwise it is
     read, and its digest is compared with the stored digest.
-
-    Attributes:
-        path: Path, relative to the root.
-        digest: Digest of the content; see `FileContent`.
-        changed: True if the file was found to be changed, gone or unreadable. Its text is then not available.
     """
 
     def __init__(self, root: str, path: str, stamp: Stamp, digest: bytes, *, follow: bool) -> None:

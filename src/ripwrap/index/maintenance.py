@@ -279,9 +279,6 @@ def prune_views(store: Store) -> tuple[str, ...]:
     """Remove unused content from an index, such as the files of deleted branches, but keep all embeddings.
 
     Nothing is written if there is nothing to remove, or if the index is read-only.
-
-    Returns:
-        Names of the branches whose views (the files of a branch) were removed.
     """
 
     def prune_if_any(database: Connection) -> tuple[str, ...]:

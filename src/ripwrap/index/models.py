@@ -264,16 +264,7 @@ be compared.
 
 @dataclass(frozen=True, slots=True)
 class VectorSearch:
-    """Function that searches for one query by embeddings, or the reason why there is no such function.
-
-    Attributes:
-        search: Function that takes the database and the id of a view (the files of one branch). It returns the chunks
-            of the view that are most similar to the query, with their cosines; `None` if the view has no vectors. The
-            attribute itself is `None` if vectors cannot be searched.
-        weight: Weight of embeddings in the score, from 0 to 1; `None` is the default weight.
-        unavailable: Reason why vectors cannot be searched; empty if they can be searched, or if no vector is stored.
-        incomplete: Sentence about the texts that have no embedding yet; empty if all texts have one.
-    """
+    """Function that searches for one query by embeddings, or the reason why there is no such function."""
 
     search: Callable[[Connection, int], Pool | None] | None
     weight: float | None = None
@@ -283,15 +274,7 @@ class VectorSearch:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderInfo:
-    """Facts about an embedder, for the status of an index.
-
-    Attributes:
-        name: Name of the model, as `provider:model`.
-        dimension: Number of values in a vector; `None` until it is known.
-        destination: Sentence that says where texts are sent.
-        sent: Numbers of texts and characters that were sent, but that have not yet been added to the numbers in the
-            index.
-    """
+    """Facts about an embedder, for the status of an index."""
 
     name: str
     dimension: int | None

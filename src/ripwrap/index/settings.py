@@ -27,12 +27,7 @@ _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
 
 
 def check_weight(weight: float | None) -> None:
-    """Check the weight of embeddings in the score.
-
-    Raises:
-        ValueError: The weight is below 0 or above 1.
-        TypeError: The weight is not an int or float.
-    """
+    """Check the weight of embeddings in the score."""
     if weight is None:
         return
     if not isinstance(weight, (int, float)) or isinstance(weight, bool):
@@ -42,12 +37,7 @@ def check_weight(weight: float | None) -> None:
 
 
 def check_workers(workers: int | None) -> None:
-    """Check the number of worker processes.
-
-    Raises:
-        ValueError: The number is negative.
-        TypeError: The number is not an int.
-    """
+    """Check the number of worker processes."""
     if workers is None:
         return
     option = Hint("workers", kind="correct")
@@ -63,12 +53,7 @@ def weight_without_embedder_error() -> ValueError:
 
 
 def make_chunker(wanted: ChunkerName) -> Chunker:
-    """Return the chunker with the name `wanted`, such as 'syntax'.
-
-    Raises:
-        ValueError: The name is unknown.
-        RipwrapError: The packages that the chunker needs are not installed.
-    """
+    """Return the chunker with the name `wanted`, such as 'syntax'."""
     if wanted not in ("auto", "syntax", "windows"):
         raise ValueError(f"chunker must be 'auto', 'syntax' or 'windows', got {wanted!r}")
     if wanted == "windows" or not is_available():
@@ -82,12 +67,7 @@ def make_chunker(wanted: ChunkerName) -> Chunker:
 
 
 def index_folder(root: Path, location: IndexLocation) -> Path:
-    """Return the directory in which the index of `root` is stored.
-
-    Raises:
-        ValueError: `location` is empty.
-        RipwrapError: The user's cache cannot be trusted.
-    """
+    """Return the directory in which the index of `root` is stored."""
     if location == "project":
         return root / FOLDER
     if location is not None and not os.fspath(location):

@@ -26,14 +26,7 @@ TOKENIZER = "words, english stemmer 1"
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """Function that splits files into chunks, and the name and version of this function.
-
-    Attributes:
-        version: Name and version; an index that was made with another version is rebuilt.
-        chunks_of: Function that takes the path and text of a file, and returns its chunks. The chunks cover all of the
-            text, are in the order of their beginnings, and may overlap. Blank lines at their beginning are not indexed.
-        close: Function that frees resources; `chunks_of` may be called again afterwards.
-    """
+    """Function that splits files into chunks, and the name and version of this function."""
 
     version: str
     chunks_of: Callable[[str, str], Iterable[Chunk]]
@@ -56,15 +49,7 @@ class ChunkPosition(NamedTuple):
 
 
 class SplitText(NamedTuple):
-    """Chunks of a text, in columns: each attribute is a list with one item for each chunk.
-
-    Attributes:
-        positions: Position of each chunk.
-        digests: Digest of the text of each chunk, which is the key of the text's embedding.
-        names: Names that each chunk defines.
-        words: Words of each chunk in lower case, separated by blanks.
-        lengths: Number of words of each chunk.
-    """
+    """Chunks of a text, in columns: each attribute is a list with one item for each chunk."""
 
     positions: list[ChunkPosition]
     digests: list[bytes]
@@ -74,16 +59,7 @@ class SplitText(NamedTuple):
 
 
 class SplitFile(NamedTuple):
-    """Result of reading and splitting a file.
-
-    Attributes:
-        stamp: Size and times of the file; see `FileContent`.
-        note: `'binary'`, `'unreadable'`, `'gone'` (deleted) or `'cut'` (only the beginning is indexed); `None` if all
-            of the text is indexed.
-        why: Reason why an unreadable file cannot be read; empty for other files.
-        digest: Digest of the content; see `FileContent`.
-        text: Chunks of the text; `None` if the file has no text, or if the index already has its content.
-    """
+    """Result of reading and splitting a file."""
 
     stamp: Stamp
     note: str | None = None
@@ -93,13 +69,7 @@ class SplitFile(NamedTuple):
 
 
 class SplitRequest(NamedTuple):
-    """File to read and split.
-
-    Attributes:
-        path: Path, relative to the root.
-        known: Digests of the contents that the index already has under this path. A file with such a content is not
-            split again.
-    """
+    """File to read and split."""
 
     path: str
     known: Collection[bytes]

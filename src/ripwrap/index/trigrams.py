@@ -78,15 +78,7 @@ _SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND blob IN ({})"
 
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
-    """Files of a view (the files of a directory on a branch) that may contain given literals.
-
-    Attributes:
-        total: Number of files of the view.
-        named: Files that have the trigrams of the literals; `None` if every file may have a match, so that rg must
-            search all files.
-        unsure: Files without trigrams in the index, such as binary files. rg must always search these files. Empty
-            if `named` is `None`.
-    """
+    """Files of a view (the files of a directory on a branch) that may contain given literals."""
 
     total: int
     named: tuple[str, ...] | None
@@ -96,9 +88,6 @@ class FoundFiles:
         """Return a copy without paths that are no longer regular files.
 
         rg would follow a link, and would wait for ever for the content of a pipe.
-
-        Raises:
-            TimeoutError: The caller is cancelled.
         """
         return replace(
             self,

@@ -4,7 +4,6 @@ import math
 import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -29,20 +28,11 @@ async def watch_folder(
     root: Path,
     own: Path,
     refresh: Callable[[], Awaitable[RefreshResult]],
-    watched: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> AsyncGenerator[RefreshResult]:
-    """Refresh an index now, and again each time files have changed; see `Index.watch()`.
-
-    Args:
-        root: Directory, as a real path.
-        own: Directory of the index; changes of the index's own files are ignored.
-        refresh: Function that refreshes the index.
-        watched: Function that returns a context manager, which stays open while the directory is watched.
-    """
-    waiter, stack = _waiter(root, own), ExitStack()
+    """Refresh an index now, and again each time files have changed; see `Index.watch()`."""
+    waiter = _waiter(root, own)
     try:
         await anyio.to_thread.run_sync(waiter.begin)  # before the refresh, so that no change is missed
-        stack.enter_context(watched())
         branch = view_of(root)
         yield await refresh()
         while await waiter.wait_async():
@@ -53,8 +43,7 @@ async def watch_folder(
     finally:
         waiter.stop.set()
         with anyio.CancelScope(shield=True):
-            stack.callback(waiter.close)
-            await anyio.to_thread.run_sync(stack.close, limiter=anyio.CapacityLimiter(1))
+            await anyio.to_thread.run_sync(waiter.close, limiter=anyio.CapacityLimiter(1))
 
 
 def watch_blocking(
@@ -62,20 +51,8 @@ def watch_blocking(
     own: Path,
     refresh: Refresh,
     timeout: float | None,
-    watched: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Generator[RefreshResult]:
-    """Refresh an index now, and again each time files have changed; the blocking twin of `watch_folder()`.
-
-    Args:
-        root: Directory, as a real path.
-        own: Directory of the index; changes of the index's own files are ignored.
-        refresh: Function that refreshes the index; its argument is the number of seconds left, or `None`.
-        timeout: Time limit in seconds, counted from the request for the first item; `None` is no limit.
-        watched: Function that returns a context manager, which stays open while the directory is watched.
-
-    Raises:
-        TimeoutError: The time limit was reached.
-    """
+    """Refresh an index now, and again each time files have changed; the blocking twin of `watch_folder()`."""
     waiter = _waiter(root, own)
     deadline = math.inf if timeout is None else time.monotonic() + timeout
 
@@ -84,14 +61,13 @@ def watch_blocking(
 
     try:
         waiter.begin()
-        with watched():
-            branch = view_of(root)
-            yield refresh_in_time()
-            while waiter.wait(deadline):
-                before, branch = branch, view_of(root)
-                done = refresh_in_time()
-                if _has_differences(done) or branch != before:
-                    yield done
+        branch = view_of(root)
+        yield refresh_in_time()
+        while waiter.wait(deadline):
+            before, branch = branch, view_of(root)
+            done = refresh_in_time()
+            if _has_differences(done) or branch != before:
+                yield done
         raise TimeoutError(f"stopped watching {shown(str(root))} after timeout={timeout} seconds")
     finally:
         waiter.stop.set()

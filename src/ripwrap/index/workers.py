@@ -45,14 +45,7 @@ class SizedRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """Object that reads the files of a refresh and splits them into chunks, in this process or in worker processes.
-
-    Attributes:
-        chunker: Object that splits texts into chunks.
-        processes: Maximum number of worker processes; 0 starts none. `None` is the number of CPUs, up to 4, and starts
-            none if there is only one CPU.
-        least: Minimum size of the files to read, in bytes. A smaller refresh starts no worker processes.
-    """
+    """Object that reads the files of a refresh and splits them into chunks, in this process or in worker processes."""
 
     chunker: Chunker
     processes: int | None = None

@@ -76,11 +76,7 @@ async def list_prompts(context: ServerContext, _: types.PaginatedRequestParams |
 
 
 async def get_prompt(context: ServerContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    """Return a prompt as a message of the user, with the arguments in its text.
-
-    Raises:
-        MCPError: There is no such prompt, the server lacks a tool for it, or an argument is missing or unknown.
-    """
+    """Return a prompt as a message of the user, with the arguments in its text."""
     prompt = PROMPTS.get(params.name)
     if prompt is None:
         offered = [name for name, one in PROMPTS.items() if not one.lacks(context)]

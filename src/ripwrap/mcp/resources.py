@@ -66,10 +66,6 @@ async def read_resource(
     """Return the lines of a file, as the tool `read_file` returns them.
 
     In protocol 2026-07-28, the answer may be a question that asks the client for its roots.
-
-    Raises:
-        MCPError: The URI is wrong, no directory may be searched, or the file cannot be read. If it cannot be read, the
-            message is the error of `read_file`.
     """
     try:
         path, query = file_path(params.uri)

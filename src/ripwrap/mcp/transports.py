@@ -122,10 +122,7 @@ def _logging_once() -> Generator[None]:
 
 
 class _LogHandler(logging.Handler):
-    """Handler that writes to stderr in a thread of its own, so that a pipe that nobody reads does not stop the server.
-
-    What does not fit into the queue is dropped.
-    """
+    """Handler with a thread that writes to stderr, which may be a pipe that nobody reads; then records are dropped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -204,12 +201,7 @@ async def _serve_stdio(made: Server[Any]) -> None:
 
 
 def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[str], limits: ServerLimits) -> None:
-    """Serve clients at an address, until a signal arrives.
-
-    Raises:
-        OSError: The server cannot listen at the address.
-        ValueError: There is no such port, or a limit or allowed host is invalid.
-    """
+    """Serve clients at an address, until a signal arrives."""
     if not 0 <= port <= 65535:
         raise ValueError(f"port must be 0 to 65535, got {port}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

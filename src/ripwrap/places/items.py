@@ -7,10 +7,11 @@ output is read batch by batch, and rg searches the files of a batch in the order
 
 import base64
 import json
+import math
 import os
 import re
 import time
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -26,11 +27,11 @@ from ripwrap._ripgrep.planning import chain, divide_in_time
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query, marked, only_options, unmarked
 from ripwrap._ripgrep.runner import BlockingRunner
-from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool, check_item, check_items
+from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool, check_item, check_items, has_at_most
 from ripwrap._text import raw_bytes, to_json
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
-from ripwrap.options import FileOptions
+from ripwrap.options import FileOptions, size_in_bytes
 from ripwrap.sources.base import AnyItems, Item, NamedItem, NamedSource, Source
 
 ARGUMENTS = ("pattern", "items", "limit", "rg")
@@ -39,8 +40,8 @@ NOWHERE = os.path.abspath(os.sep)
 """Working directory of queries for items that belong to no directory. These queries search no file in it."""
 
 _CHECKED_BY_RG = ("glob", "iglob", "type", "type_not", "type_add", "type_clear")
-_BY_NAME = frozenset(FileOptions.__annotations__) - {"max_filesize"}
-"""Options that choose items by their names. ripwrap applies them, because rg does not see these names."""
+_OF_FILES = frozenset(FileOptions.__annotations__)
+"""Options that choose items. ripwrap applies them, because rg does not see the names, and lists no items."""
 
 _REFUSED = {
     "ignore_file": "items have no ignore files",
@@ -68,8 +69,8 @@ class ItemPlace:
         check_items(items, blocking=isinstance(run, BlockingRunner))
         selects = await self.selects(query, run, left())
         if query.mode == "files":
-            return await listed(query, run, items, selects, left())
-        batches = Batches(replace(query, place=self.inner), run, items, selects, left())
+            return await listed(query, run, items, selects, left(), self.roots)
+        batches = Batches(replace(query, place=self.inner), run, items, selects, left(), self.roots)
         return Plan((), more=batches.more, ahead=MAX_RUNNING, errors=batches.errors, close=batches.close)
 
     async def selects(self, query: Query, run: Runner, seconds: float | None) -> Callable[[str], bool]:
@@ -87,7 +88,7 @@ class ItemPlace:
             types = decode_types(await _output(run, nothing.types(), seconds, Exit.check_listing))
         from ripwrap._ignore.names import NameSelection  # imported late, because it imports pathspec
 
-        by_name = only_options(query.options, _BY_NAME)
+        by_name = only_options(query.options, _OF_FILES)
         selected, allows = NameSelection(by_name, types, self.roots).selects, self.allows
         return selected if allows is None else lambda name: allows(name) and selected(name)
 
@@ -99,19 +100,32 @@ async def _output(run: Runner, query: Query, seconds: float | None, check: Calla
     return b"".join(output.chunks)
 
 
+def _size_limit(query: Query, named: Collection[str]) -> Callable[[str], float]:
+    """Return the maximum size of an item by its name; as in rg, there is none for an item that the caller names."""
+    most = size_in_bytes(query.options.get("max_filesize"))
+    return lambda name: math.inf if most is None or name in named else most
+
+
 async def listed(
-    query: Query, run: Runner, items: AnyItems, selects: Callable[[str], bool], seconds: float | None
+    query: Query,
+    run: Runner,
+    items: AnyItems,
+    selects: Callable[[str], bool],
+    seconds: float | None,
+    named: Collection[str] = (),
 ) -> Plan:
-    """Return the plan of a listing of items, whose output is their names.
+    """Return the plan of a listing of items, whose output is their names; `named` are the names in `paths`.
 
     If the query is numbered, the mark after a name has the further fields of the item; see `fields_of()`.
     """
+    most = _size_limit(query, named)
     if isinstance(items, AsyncIterable):
-        names = [name async for name, _ in items if selects(name)]
+        given = [check_item(item, files=False) async for item in items]
+        names = [name for name, content in given if selects(name) and has_at_most(content, most(name))]
         source = None
     else:
         source = items if isinstance(items, Source) else None
-        names = await run.call(partial(_names, items, selects, seconds))
+        names = await run.call(partial(_names, items, selects, most, seconds))
     if any("\0" in name for name in names):
         raise ValueError("the name of an item has a NUL, so it cannot be listed")
     if query.numbered is not None:
@@ -133,14 +147,19 @@ def fields_of(path: str) -> tuple[str, Mapping[str, Any]]:
     return name, json.loads(base64.urlsafe_b64decode(path[len(name) + 1 : -1])) if name != path else {}
 
 
-def _names(items: Iterable[Item], selects: Callable[[str], bool], seconds: float | None) -> list[str]:
+def _names(
+    items: Iterable[Item], selects: Callable[[str], bool], most: Callable[[str], float], seconds: float | None
+) -> list[str]:
+    is_source = isinstance(items, Source)
+    checked = (check_item(item, files=is_source) for item in items)
+    chosen = ((name, content) for name, content in checked if is_source or selects(name))
+    small = (name for name, content in chosen if has_at_most(content, most(name)))
     if not isinstance(items, Source):
-        checked = (check_item(item, files=False) for item in items)
-        return [name for name, _ in checked if selects(name)]
+        return list(small)
     items.selects = selects
     items.deadline = None if seconds is None else time.monotonic() + seconds
     try:
-        return list(items.names() if isinstance(items, NamedSource) else (name for name, _ in items))
+        return list(items.names() if isinstance(items, NamedSource) else small)
     except TimeoutError as error:
         raise OverdueError(f"not all names were listed within timeout={seconds} seconds; allow more time") from error
     finally:
@@ -151,17 +170,23 @@ class Batches:
     """Runs of rg for items, each for one batch."""
 
     def __init__(
-        self, query: Query, run: Runner, items: AnyItems, selects: Callable[[str], bool], seconds: float | None
+        self,
+        query: Query,
+        run: Runner,
+        items: AnyItems,
+        selects: Callable[[str], bool],
+        seconds: float | None,
+        named: Collection[str] = (),
     ) -> None:
         """Begin the iteration of the items."""
         # rg searches the files of a batch in the order of their names, which is the order of the items.
         self._overlay = query.overlay  # archives among the files may have a text in place of their bytes
         self._left = countdown(seconds)
-        plain = query.without(*_BY_NAME).with_(no_ignore=True, follow=False, sort="path")
+        plain = query.without(*_OF_FILES).with_(no_ignore=True, follow=False, sort="path")
         self._query, self._run = replace(plain, paths=(os.curdir,), overlay=None), run
         self._source = items if isinstance(items, Source) else None
         self._spool = Spool()
-        self._feed = Feed(items, self._spool, selects, seconds=seconds)
+        self._feed = Feed(items, self._spool, selects, seconds=seconds, most=_size_limit(query, named))
         self._searched = False
         self._waits = False
 

@@ -248,11 +248,7 @@ def _layers(place: Place) -> Layers:
 
 
 def layers_of(options: Mapping[str, Any]) -> Layers:
-    """Return the place that the options of a call name.
-
-    Raises:
-        ValueError: Two options name a place where the search begins.
-    """
+    """Return the place that the options of a call name."""
     given = [name for name in ("where", "rev", "on") if options.get(name) is not None]
     if len(given) > 1:
         raise combination_error(given[0], Hint(given[1], kind="omit"))
@@ -285,12 +281,6 @@ def placed_search(
 
     Unless the results keep the order of rg's output (`sorts`), rg is not asked to sort, for which it would use one
     thread. `keeps_errors` says that the answer has a place for errors, so that a missing path is not raised.
-
-    Raises:
-        RipwrapError: A package is not installed that the place needs.
-        ValueError: An option, or the operation, does not go with the place.
-
-    Raises what `search_query()` raises, too.
     """
     layers, plain = _split(operation, options)
     for name in ("sort", "sortr") if sorts and layers.detected else ():

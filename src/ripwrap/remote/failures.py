@@ -49,11 +49,7 @@ def _end_of(stderr: str) -> str:
 
 
 def check_directory(path: str) -> str:
-    """Check the path of a directory on a host, and return the path; `.` if the path is empty.
-
-    Raises:
-        ValueError: The directory begins with `~`, which the host does not expand, or it has a NUL.
-    """
+    """Check the path of a directory on a host, and return the path; `.` if the path is empty."""
     if "\0" in path:
         raise ValueError("a NUL character cannot be part of a path; remove it")
     if path.startswith("~"):
@@ -68,11 +64,7 @@ def check_directory(path: str) -> str:
 
 
 def check_name(rg: str) -> str:
-    """Check the path or name of an rg on a host, and return it.
-
-    Raises:
-        ValueError: The path or name is empty, begins with a dash, or has a NUL.
-    """
+    """Check the path or name of an rg on a host, and return it."""
     if not rg or rg.startswith("-") or "\0" in rg:
         text = f" must be a path or a name on the host, and not begin with a dash; got {rg!r}"
         raise ValueError(HintedText(Hint("rg", kind="correct"), text))

@@ -96,11 +96,7 @@ class HostReport:
 
 
 def parse_answer(fields: Sequence[str]) -> HostReport:
-    """Return the platform of a host, and its programs that may be an rg, from the texts that the script `FIND` prints.
-
-    Raises:
-        ValueError: The texts are not from this script.
-    """
+    """Return the platform of a host, and its programs that may be an rg, from what the script `FIND` prints."""
     system, machine, libc, bits, *rest = fields
     platform = Platform(system, machine, libc if system == "Linux" else "", 32 if bits == "32" else 64)
     return HostReport(platform, tuple(_candidates(rest)))

@@ -101,10 +101,6 @@ class ProgramFile:
 
 
 def parse_installed(fields: Sequence[str]) -> RemoteRg:
-    """Return the rg that is now installed on the host, from the texts that the script `INSTALL` prints.
-
-    Raises:
-        ValueError: There are not exactly three texts.
-    """
+    """Return the rg that is now installed on the host, from the texts that the script `INSTALL` prints."""
     step, path, about = fields
     return RemoteRg(path, "download" if step == "download" else "cache", about)

@@ -19,11 +19,7 @@ _PIECES = re.compile(rb"['\\]|[^'\\]+")
 
 
 def quote(argument: bytes) -> bytes:
-    """Return an argument as one word of a POSIX shell.
-
-    Raises:
-        ValueError: The argument has a NUL, which no argument can have.
-    """
+    """Return an argument as one word of a POSIX shell."""
     if b"\0" in argument:
         raise ValueError("a NUL character cannot be part of an argument; remove it")
     if _PLAIN.fullmatch(argument):

@@ -138,10 +138,6 @@ class BaseRepositories:
         """Return `Repositories` of the roots in a file: each line is a path or glob, relative to the file's directory.
 
         `~` at the beginning of a line is the home of the user. Empty lines, and lines that begin with `#`, are skipped.
-
-        Raises:
-            OSError: The file cannot be read.
-            ValueError: The file names no root.
         """
         return cls(*read_roots(file), **settings)
 

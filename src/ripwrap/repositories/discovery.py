@@ -20,12 +20,6 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
     A path that exists is not read as a glob. A directory that does not exist is returned, too; its search then reports
     that it is missing. A `Root` keeps its name. The name of any other root is the last part of its path. If several
     names are equal, further parts of the paths are added until the names differ.
-
-    Raises:
-        ValueError: `places` is empty, a path is empty or has a NUL, two `Root` objects have the same name, or no root
-            is left.
-        FileNotFoundError: No directory matches a glob.
-        TypeError: An item of `places` is not a string, path or `Root`.
     """
     named: dict[str, str] = {}
     paths: dict[str, None] = {}
@@ -53,9 +47,6 @@ def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterat
 
     A directory with an entry `.git` is a repository. The entry may be a file (in a worktree or submodule). Links are
     not followed. Directories that cannot be read are logged as warnings.
-
-    Raises:
-        FileNotFoundError, NotADirectoryError, PermissionError: The directory cannot be listed.
     """
     top = absolute_path(directory)
     os.scandir(top).close()
@@ -77,10 +68,6 @@ def read_roots(file: StrPath) -> list[str]:
     """Return the paths and globs in a file: one on each line, relative to the directory of the file.
 
     `~` at the beginning of a line is the home of the user. Empty lines and lines that begin with `#` are skipped.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: The file names no root.
     """
     path = absolute_path(file)
     with open(path, encoding="utf-8", errors="surrogateescape") as text:
@@ -105,12 +92,7 @@ def _expand(place: StrPath) -> list[str]:
 
 
 def absolute_path(place: StrPath) -> str:
-    """Return the absolute path of a root; `~` is the home of the user.
-
-    Raises:
-        ValueError: The path is empty, or has a NUL.
-        TypeError: The path is not a string or an `os.PathLike` of a string.
-    """
+    """Return the absolute path of a root; `~` is the home of the user."""
     text = os.fspath(place)
     if not isinstance(text, str):
         raise TypeError(f"a root must be a str or os.PathLike[str], got {type(place).__name__}")

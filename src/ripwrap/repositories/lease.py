@@ -31,12 +31,7 @@ _WATCH_INTERVAL = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """File that exists as long as a call runs.
-
-    Attributes:
-        path: Path of the file.
-        host: Name of the machine on which the call runs.
-    """
+    """File that exists as long as a call runs."""
 
     path: str
     host: str
@@ -44,14 +39,7 @@ class Lease:
 
 @asynccontextmanager
 async def hold_lease(folder: str | None = None) -> AsyncGenerator[Lease]:
-    """Make the file of a call, touch it while the block runs, and remove it at the end.
-
-    Args:
-        folder: Directory for the file; `None` is the directory for temporary files.
-
-    Raises:
-        OSError: The file cannot be made.
-    """
+    """Make the file of a call, touch it while the block runs, and remove it at the end."""
     where = tempfile.gettempdir() if folder is None else folder
     with defer_interrupts():
         descriptor, path = tempfile.mkstemp(prefix="ripwrap-lease-", dir=where)
@@ -76,12 +64,7 @@ async def _touch(path: str) -> None:
 
 
 async def wait_for_lease(lease: Lease, seconds: float = LEASE_SECONDS) -> None:
-    """Wait until the call has ended. On another machine that cannot see the file of the call, wait for ever.
-
-    Args:
-        lease: File of the call.
-        seconds: Seconds without a touch of the file, after which the call is assumed to have ended.
-    """
+    """Wait until the call has ended. On another machine that cannot see the file of the call, wait for ever."""
     if _touched(lease) is None and lease.host != socket.gethostname():
         await anyio.sleep_forever()
     # Compare modification times only with each other: the clock of a file server may differ from the local one.

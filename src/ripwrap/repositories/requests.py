@@ -268,9 +268,6 @@ def run_task(task: RootTask[Any]) -> ResultPage[Any]:
 
     If the call that sent the task ends first, the task and its rg are ended, too, unless this worker cannot notice the
     end (see `ripwrap.repositories.lease`).
-
-    Raises:
-        PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong.
     """
     return anyio.run(_run_task, task, dask_cancellation())
 
@@ -314,11 +311,7 @@ async def _answer(task: RootTask[T]) -> ResultPage[T]:
 
 @contextmanager
 def fail_after(seconds: float | None) -> Generator[anyio.CancelScope]:
-    """Cancel the block after a number of seconds; `None` is no limit. The deadline of the yielded scope can be moved.
-
-    Raises:
-        TimeoutError: The block was cancelled.
-    """
+    """Cancel the block after a number of seconds; `None` is no limit. The deadline of the scope can be moved."""
     with anyio.move_on_after(seconds) as scope:
         yield scope
     if scope.cancelled_caught:

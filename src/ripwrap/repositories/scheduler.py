@@ -310,13 +310,7 @@ async def _streams() -> "tuple[_ArrivalStream[Any], MemoryObjectReceiveStream[An
 
 
 async def arrivals(tasks: Iterable[RootTask[T]], plan: Schedule, order: RootOrder) -> AsyncGenerator[Arrival[T]]:
-    """Run tasks; yield their results and failures, and a message at the end of each task.
-
-    Raises:
-        PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong.
-        BinaryError, CapabilityError: There is no rg, or it does not support an option; raised only without an executor.
-        OSError: The file of the call's lease cannot be made.
-    """
+    """Run tasks; yield their results and failures, and a message at the end of each task."""
     inbox: _Inbox[T] = _Inbox(tasks, plan, order)
     try:
         while arrived := await _in_thread(inbox.take):

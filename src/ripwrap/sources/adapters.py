@@ -45,11 +45,7 @@ class Format:
             return self.target
 
     def load(self) -> Adapter:
-        """Import the adapter.
-
-        Raises:
-            ImportError, AttributeError: The module or the function does not exist.
-        """
+        """Import the adapter."""
         from importlib.metadata import EntryPoint
 
         return cast("Adapter", EntryPoint(self.name, self.target, GROUP).load())

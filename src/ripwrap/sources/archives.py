@@ -113,15 +113,7 @@ _BROKEN = (
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits for reading one file, together with all archives in it.
-
-    Attributes:
-        member_bytes: Maximum size of a member in bytes.
-        total_bytes: Maximum size of all members together in bytes.
-        members: Maximum number of members.
-        ratio: Maximum ratio of the size of all members to the size of the file; checked after the first 16 MiB.
-        depth: Maximum depth of nested archives; 1 means that archives in archives are not opened.
-    """
+    """Limits for reading one file, together with all archives in it."""
 
     member_bytes: int = 256 << 20
     total_bytes: int = 4 << 30
@@ -453,13 +445,7 @@ def _open(archive: zipfile.ZipFile, file: Input, info: zipfile.ZipInfo, checksum
 
 
 def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
-    """Check formats and return them without duplicates, in the order in which they are tried for a file name.
-
-    Raises:
-        ValueError: A format is unknown, or no format is given.
-        RipwrapError: A format needs a package that is not installed.
-        TypeError: A format is not a string.
-    """
+    """Check formats and return them without duplicates, in the order in which they are tried for a file name."""
     names = as_formats(inside)
     for name in names or ("",):
         if not isinstance(name, str):

@@ -28,11 +28,7 @@ Adapter: TypeAlias = Callable[[bytes], Iterable[tuple[Location, str | Exception]
 
 
 class NamedItem(str):
-    """Name of an item that is inside of another one, or whose matches have fields besides those that rg writes.
-
-    Attributes:
-        outer: Name of the archive or document that has the item; `None` if the item is in none.
-    """
+    """Name of an item that is inside of another one, or whose matches have fields besides those that rg writes."""
 
     outer: str | None = None
 
@@ -54,11 +50,7 @@ def inner_name(outer: str, name: str) -> NamedItem:
 
 
 class LocatedName(NamedItem):
-    """Name of an item that is a part of a document.
-
-    Attributes:
-        location: Location of the part in the document, such as a page.
-    """
+    """Name of an item that is a part of a document."""
 
     location: Location
 

@@ -15,10 +15,6 @@ def check_date(since: str | None) -> str | None:
 
     A date without a time, such as `2024-01-31`, is returned with the time 00:00. Other texts, such as `2 weeks ago`,
     are returned unchanged; git checks them later.
-
-    Raises:
-        ValueError: The date is empty, has a NUL, or is a day that does not exist, such as `2024-02-31`.
-        TypeError: The date is neither a string nor `None`.
     """
     if since is None:
         return None
@@ -53,11 +49,7 @@ def read_date(text: str) -> datetime:
 
 
 def readable_date(git: Git, since: str) -> str:
-    """Check that git can read a date, and return it. `git log` would read any other text as the current time.
-
-    Raises:
-        ValueError: git cannot read the date.
-    """
+    """Check that git can read a date, and return it. `git log` would read any other text as the current time."""
     try:
         git.read("config", "--type=expiry-date", f"--default={since}", "--get", "ripwrap.since")
     except SearchError as error:

@@ -37,12 +37,7 @@ _MAX_RATIO = 200
 
 
 def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
-    """Yield the text of each page; for a page that cannot be read, yield the error.
-
-    Raises:
-        ValueError: The document needs a password, or is encrypted in a way that needs the package `cryptography`.
-        Exception: The document is broken; pypdf raises errors of many types.
-    """
+    """Yield the text of each page; for a page that cannot be read, yield the error."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 
@@ -70,10 +65,6 @@ def read_docx(content: bytes) -> Iterator[tuple[Location, str]]:
     """Yield the text of each paragraph of the body, also in tables and text boxes; skip empty paragraphs.
 
     Inserted text is read, and deleted text is not (ECMA-376 part 1, 17.13.5).
-
-    Raises:
-        ValueError: The document is encrypted, older than Office 2007, or unpacks to far more than its size.
-        Exception: The document is broken; python-docx raises errors of many types.
     """
     _check_package(content)
     from docx import Document
@@ -104,10 +95,6 @@ def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
     """Yield the values of each sheet: a line for each row, with tabs between the columns.
 
     For a sheet that cannot be read, yield the error. Sheets without cells, such as charts, are left out.
-
-    Raises:
-        ValueError: The document is encrypted, older than Office 2007, or unpacks to far more than its size.
-        Exception: The document is broken; calamine raises errors of many types.
     """
     _check_package(content)
     from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum

@@ -69,14 +69,6 @@ def guess_encodings(cwd: str, paths: Iterable[str], deadline: float = math.inf) 
 
     A file whose encoding is unknown is logged as a warning and left out. Files that rg decodes by itself are left out,
     too: files with a byte order mark, and files that are UTF-8 except for a few bytes.
-
-    Args:
-        cwd: Directory of the paths.
-        paths: Files.
-        deadline: Time of `time.monotonic()` after which no further file is read.
-
-    Raises:
-        TimeoutError: The call was cancelled.
     """
     files: dict[str, list[str]] = {}
     for path in sorted(paths):

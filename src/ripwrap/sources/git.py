@@ -25,6 +25,7 @@ from ripwrap.sources.lifetimes import REGULAR
 from ripwrap.sources.repository import real_directories
 
 T = TypeVar("T")
+N = TypeVar("N", bound=str)
 
 MAX_BLOB_BYTES = 256 << 20
 """Maximum size in bytes of a file of a revision, unless the caller passes `max_filesize`."""
@@ -67,11 +68,7 @@ class Budget:
         self._size = 0
 
     def take(self, size: int) -> None:
-        """Count one thing with a name of `size` bytes.
-
-        Raises:
-            SearchError: There are too many things, or their names are too long together.
-        """
+        """Count one thing with a name of `size` bytes."""
         self._count += 1
         self._size += size
         self.check()
@@ -85,12 +82,7 @@ class Budget:
 
 
 def check_revision(rev: str) -> str:
-    """Check a revision and return it.
-
-    Raises:
-        ValueError: The revision is empty, begins with a dash or `^`, begins or ends with white space, or has a NUL.
-        TypeError: The revision is not a string.
-    """
+    """Check a revision and return it."""
     if not isinstance(rev, str):
         raise TypeError(f"rev must be a str, got {type(rev).__name__}")
     if not rev or rev.startswith(("-", "^")) or "\0" in rev or rev != rev.strip():
@@ -112,14 +104,17 @@ class GitSource(Source):
         paths: Sequence[StrPath],
         repositories: Directories | None,
         max_filesize: int | None,
+        below: str = "",
     ) -> None:
         super().__init__()
         self._cwd = cwd
+        self._below = below and f"{below}/"
         self._rev = rev
         self._max_filesize = max_filesize
         self.roots: tuple[str, ...] = tuple(relative_path(cwd, path) for path in paths)
         allowed = None if repositories is None else real_directories(repositories)
-        self._git = Git(cwd, allowed, MAX_BLOB_BYTES if max_filesize is None else max(max_filesize, MAX_BLOB_BYTES))
+        folder = os.path.join(cwd, below)
+        self._git = Git(folder, allowed, MAX_BLOB_BYTES if max_filesize is None else max(max_filesize, MAX_BLOB_BYTES))
         self._failures = 0
 
     def close(self) -> None:
@@ -166,7 +161,8 @@ class GitSource(Source):
     def _tree(self, tree: str, paths: Sequence[str]) -> Iterator[tuple[str, str, bytes]]:
         """Yield the mode, the id and the path of each file in a tree, and in the trees below."""
         budget = Budget("file", "paths")
-        selected = () if os.curdir in paths else paths
+        selected = [f"{path}/".removeprefix(self._below).rstrip("/") or os.curdir for path in paths]
+        selected = [] if os.curdir in selected else selected
         with self._git.lines("ls-tree", "-r", "-z", "--", tree, *selected) as output:
             for record in output.records():
                 budget.take(0)
@@ -175,17 +171,14 @@ class GitSource(Source):
                 if len(path) > MAX_RECORD_BYTES:
                     self._fail(f"{os.fsdecode(path[:100])}…", LONG_NAME)
                 else:
-                    yield mode, oid, path
+                    yield mode, oid, os.fsencode(self._below) + path
 
     def _read(self, files: Iterable[tuple[str, str]]) -> Iterator[Item]:
         """Yield the name and the content of each file, which is given by its name and its id in git.
 
         A content of more than `HELD_BYTES` is an open file, which is closed when the next item is read.
         """
-        files = iter(files)
-        while chunk := list(islice(files, _CHUNK_FILES)):
-            sizes = self._objects("--batch-check", [oid for _, oid in chunk], lambda _, size: size)
-            chunk = [(name, oid) for (name, oid), size in zip(chunk, sizes, strict=True) if self._fits(name, oid, size)]
+        for chunk in self._fitting(files):
             contents = self._objects("--batch", [oid for _, oid in chunk], read_object)
             for (name, oid), content in zip(chunk, contents, strict=True):
                 if content is None or isinstance(content, Exception):
@@ -196,16 +189,31 @@ class GitSource(Source):
                     with content:
                         yield name, cast("bytes", content)
 
+    def _names(self, files: Iterable[tuple[N, str]]) -> Iterator[N]:
+        """Yield the names of the files that are small enough; all names if the caller sets no `max_filesize`."""
+        if self._max_filesize is None:
+            return (name for name, _ in files)
+        return (name for chunk in self._fitting(files) for name, _ in chunk)
+
+    def _fitting(self, files: Iterable[tuple[N, str]]) -> Iterator[list[tuple[N, str]]]:
+        files = iter(files)
+        while chunk := list(islice(files, _CHUNK_FILES)):
+            sizes = self._objects("--batch-check", [oid for _, oid in chunk], lambda _, size: size)
+            yield [(name, oid) for (name, oid), size in zip(chunk, sizes, strict=True) if self._fits(name, oid, size)]
+
     def _fits(self, name: str, oid: str, size: "int | Exception | None") -> bool:
         """Return True if a file is to be read; record an error for a file that is too large or cannot be read."""
         if not isinstance(size, int):
             self._fail_object(name, oid, size)
             return False
-        if size > MAX_BLOB_BYTES and self._max_filesize is None:
-            limit = plural(MAX_BLOB_BYTES, "byte")
+        most = self._max_filesize
+        if most is not None and name not in self.roots:  # as in rg, `max_filesize` is not for files in `paths`
+            return size <= most
+        most = max(most or 0, MAX_BLOB_BYTES)
+        if size > most:
+            limit = plural(most, "byte")
             self._fail(name, f"not searched: larger than {limit}; pass a larger max_filesize, or search a checkout")
-            return False
-        return self._max_filesize is None or size <= self._max_filesize
+        return size <= most
 
     def _objects(
         self, option: str, oids: Sequence[str], take: Callable[[GitOutput, int], T]
@@ -273,6 +281,7 @@ class RevisionSource(GitSource, NamedSource):
         max_filesize: int | None = None,
         must_exist: bool = False,
         texts: Mapping[str, bytes | None] = MappingProxyType({}),
+        below: str = "",
     ) -> None:
         """Choose the files; git runs when they are read.
 
@@ -289,8 +298,9 @@ class RevisionSource(GitSource, NamedSource):
             must_exist: True to raise an error if one of the paths is missing. If False, the missing paths are recorded
                 as errors, unless all are missing.
             texts: Texts that will replace files, by their names: a path with a text exists, and one with `None` not.
+            below: Directory of the repository, relative to `cwd` and above all `paths`; empty if `cwd` is in it.
         """
-        super().__init__(cwd, rev, paths, repositories, max_filesize)
+        super().__init__(cwd, rev, paths, repositories, max_filesize, below)
         self._kind = "commit" if commits_only else "tree"
         self._must_exist = must_exist
         self._texts = texts
@@ -300,7 +310,7 @@ class RevisionSource(GitSource, NamedSource):
 
     def names(self) -> Iterator[str]:
         """Yield the paths of the selected files."""
-        return (name for name, _ in self._entries())
+        return self._names(self._entries())
 
     def _entries(self) -> Iterator[tuple[str, str]]:
         """Yield the path and the id of each selected file, in path order."""

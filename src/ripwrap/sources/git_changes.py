@@ -50,14 +50,7 @@ class ChangeReader:
         self._git.close()
 
     def tip(self) -> bytes:
-        """Return the id of the commit that is checked out.
-
-        Raises:
-            ValueError: The directory is in no repository.
-            AccessDeniedError: The repository leads out of the allowed directories.
-            SearchError: git could not be started, or failed.
-            TimeoutError: The deadline was reached.
-        """
+        """Return the id of the commit that is checked out."""
         self._git.open()
         return self._git.read("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 

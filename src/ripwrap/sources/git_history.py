@@ -90,14 +90,17 @@ class HistorySource(GitSource, NamedSource):
         self._unseen = set(self.roots)  # paths that no commit so far has changed
 
     def __iter__(self) -> Iterator[Item]:
-        return self._read((name, name.blob.oid) for name in self.names())
+        return self._read(self._versions())
 
     def names(self) -> Iterator[BlobName]:
         """Yield a name of each selected version."""
+        return self._names(self._versions())
+
+    def _versions(self) -> Iterator[tuple[BlobName, str]]:
         for blob in self._blobs(self._open("commit")).values():
             name = next(filter(self.selects, blob.paths), None)
             if name is not None:
-                yield BlobName.of(name, blob)
+                yield BlobName.of(name, blob), blob.oid
 
     def _blobs(self, tip: str) -> Mapping[str, Blob]:
         """Return the versions of files, the newest first, as a map from the id of each version to the version."""

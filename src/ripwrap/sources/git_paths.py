@@ -24,11 +24,7 @@ def missing_path_error(rev: str, paths: Sequence[str]) -> FileNotFoundError:
 
 
 def relative_path(cwd: str, path: StrPath) -> str:
-    """Return a path relative to `cwd`, with `/` as separator.
-
-    Raises:
-        ValueError: The path is empty, or outside of `cwd`.
-    """
+    """Return a path relative to `cwd`, with `/` as separator."""
     text = os.fspath(path)
     if not text:
         raise ValueError("a path is empty; pass '.' for the directory itself")

@@ -81,13 +81,7 @@ _BUFFER_BYTES = 1 << 20
 
 
 class Git:
-    """Runner of git in a directory, one command at a time. Another thread may call `close()` to end git.
-
-    Attributes:
-        deadline: Time, as `time.monotonic()` gives it, after which reading git's output raises `TimeoutError`; `None`
-            is no limit.
-        max_bytes: Maximum size of a blob. git ends with an error if it needs much more memory for one object.
-    """
+    """Runner of git in a directory, one command at a time. Another thread may call `close()` to end git."""
 
     def __init__(self, cwd: str, allowed: tuple[str, ...] | None, max_bytes: int) -> None:
         """Set the directory and the limits."""
@@ -215,11 +209,7 @@ class Git:
 
 
 class GitOutput:
-    """Output of git. Leaving the context manager ends git, and raises an error if git failed.
-
-    Attributes:
-        stdout: The output. Reading it raises `TimeoutError` at the deadline of the search.
-    """
+    """Output of git. Leaving the context manager ends git, and raises an error if git failed."""
 
     def __init__(self, git: Git, popen: Popen, argv: tuple[str, ...], stderr: IO[bytes]) -> None:
         self._git = git

@@ -15,21 +15,13 @@ _TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\
 
 
 def read_cells(content: bytes) -> Iterator[tuple[Location, str]]:
-    """Yield the location and the source of each cell.
-
-    Raises:
-        ValueError: The content is not a notebook.
-    """
+    """Yield the location and the source of each cell."""
     for location, cell in _cells(content):
         yield location, _joined(cell.get("source", cell.get("input", "")))
 
 
 def read_cells_and_outputs(content: bytes) -> Iterator[tuple[Location, str]]:
-    """Yield the location and the source of each cell; if its outputs have text, yield their location and text, too.
-
-    Raises:
-        ValueError: The content is not a notebook.
-    """
+    """Yield the location and the source of each cell; if its outputs have text, yield their location and text, too."""
     for location, cell in _cells(content):
         yield location, _joined(cell.get("source", cell.get("input", "")))
         outputs = "\n".join(filter(None, map(_output, _dicts(cell.get("outputs")))))
@@ -39,7 +31,7 @@ def read_cells_and_outputs(content: bytes) -> Iterator[tuple[Location, str]]:
 
 def _cells(content: bytes) -> Iterator[tuple[Location, dict[str, Any]]]:
     try:
-        notebook = json.loads(content)
+        notebook = json.loads(content, parse_int=float)  # Python refuses an int of 4,300 digits; no number is searched
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not a notebook: it is not valid JSON: {error}") from None
     if not isinstance(notebook, dict):

@@ -72,13 +72,7 @@ class DocumentReader:
         weakref.finalize(self, self._worker.kill)  # called when the interpreter ends, too
 
     def read(self, wanted: Format, content: bytes) -> DocumentText:
-        """Return the text of a document.
-
-        Raises:
-            DocumentError: The document cannot be read.
-            RipwrapError: The process cannot be started.
-            TimeoutError: The search has reached its time limit, or was cancelled.
-        """
+        """Return the text of a document."""
         key = "" if self._cache is None else TextCache.key(wanted.version, content)
         stored = None if self._cache is None else self._cache.get(key)
         if stored is not None:
@@ -122,12 +116,7 @@ class DocumentReader:
 
 
 def serve(seconds: float, idle: float) -> None:
-    """Run the worker process of a `DocumentReader`: answer the requests on stdin until stdin ends.
-
-    Args:
-        seconds: Maximum number of seconds for a document.
-        idle: Seconds without a request after which the parent ends this process; see `serve_requests()`.
-    """
+    """Run the worker process of a `DocumentReader`: answer the requests on stdin until stdin ends."""
 
     def answer(request: list[bytes]) -> list[bytes]:
         sys.stdout = sys.stderr  # the answers go to stdout, where a reader must print nothing

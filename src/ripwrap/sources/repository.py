@@ -46,14 +46,7 @@ _ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n"}
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Directories of a git repository, as real paths.
-
-    Attributes:
-        top: Directory that has `.git`; empty for a bare repository.
-        git: Directory that has `HEAD`.
-        common: Directory that has `config`, `refs` and `objects`; all worktrees of a repository share it.
-        objects: Directory of the objects.
-    """
+    """Directories of a git repository, as real paths."""
 
     top: str
     git: str

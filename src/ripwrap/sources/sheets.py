@@ -62,11 +62,7 @@ def _compacted(content: bytes, mark: str) -> bytes:
 
 
 def placed(rows: list[list[Any]], most: int) -> Iterator[tuple[int, int, Any]]:
-    """Yield the row, the column and the value of each cell of a table, in order; both count from 0.
-
-    Raises:
-        ValueError: The text would have more of them.
-    """
+    """Yield the row, the column and the value of each cell of a table, in order; both count from 0."""
     last, widths = 0, dict[int, int]()
     places = (str(row[0]).split() for row in rows)
     cells = [(int(row), int(column), found[1]) for (row, column), found in zip(places, rows, strict=True)]

@@ -35,12 +35,7 @@ class TextCache:
 
     @staticmethod
     def key(reader: str, content: bytes) -> str:
-        """Return the key of the text of a document: a hash, which is also the name of the file in the cache.
-
-        Args:
-            reader: Name and version of the adapter that reads the document.
-            content: Bytes of the document.
-        """
+        """Return the key of the text of a document: a hash, which is also the name of the file in the cache."""
         digest = hashlib.sha256(f"{_VERSION}\0{reader}\0".encode())
         digest.update(content)
         return digest.hexdigest()

@@ -90,9 +90,6 @@ class Input(io.BufferedReader):
 
     Only the reader of the directory of a zip asks for so many bytes at a time. It asks for the size in the file, which
     may be false, and reads all of the directory at once.
-
-    Attributes:
-        max_entries: Maximum number of entries of the directory; `None` after it was read.
     """
 
     _ENTRY = b"PK\1\2"
@@ -170,11 +167,7 @@ class Unpacked(_ChunkReader):
 
 
 class Salvaged(_ChunkReader):
-    """File that ends where its data are broken, as the programs that unpack them print all before that place.
-
-    Attributes:
-        error: Error at the end of the file; `None` if the file is whole, or is not read to its end.
-    """
+    """File that ends where its data are broken, as the programs that unpack them print all before that place."""
 
     def __init__(self, file: Any, errors: tuple[type[Exception], ...], checksum: int | None = None) -> None:
         """Set the limits."""
@@ -227,11 +220,7 @@ class Pieces(_ChunkReader):
 
 
 class Counting(_ChunkReader):
-    """File that counts the bytes that are read, and limits the size of headers.
-
-    Attributes:
-        most: Number of bytes that may be read until the next member is known.
-    """
+    """File that counts the bytes that are read, and limits the size of headers."""
 
     _MAX_READS_AT_END = 100
     """Maximum number of reads at the end of the file. A false size in a header makes `tarfile` repeat such reads."""

@@ -67,11 +67,7 @@ def parse_anchor(text: str) -> Anchor | None:
 
 
 def parse_place(text: str) -> tuple[str, Anchor]:
-    """Return the path and the anchor in a text such as `src/till.py#42·k7q`.
-
-    Raises:
-        ValueError: The text is not a path followed by `#` (or `:`) and an anchor.
-    """
+    """Return the path and the anchor in a text such as `src/till.py#42·k7q`."""
     found = re.fullmatch(rf"(.+)[#:]({_ANCHOR.pattern})", text, re.DOTALL)
     anchor = None if found is None else parse_anchor(found[2])
     if found is None or anchor is None:

@@ -138,11 +138,7 @@ def _range_text(item: object) -> str:
 
 
 def join_paths(value: Any) -> Any:
-    """Join the paths of a list, which models send to read several files, with NUL characters.
-
-    Raises:
-        PydanticCustomError: A path has a NUL character.
-    """
+    """Join the paths of a list, which models send to read several files, with NUL characters."""
     value = _parsed(value, '["')
     paths = cast("list[object]", value) if isinstance(value, list) else [value]
     if any(isinstance(one, str) and "\0" in one for one in paths):
@@ -167,13 +163,7 @@ def is_true(value: Any) -> bool:
 
 
 def without_excluded(values: dict[str, Any], name: str, every: str) -> dict[str, Any]:
-    """Return arguments in which globs of files to leave out are a part of another argument, as `!glob`.
-
-    Args:
-        values: Arguments.
-        name: Argument that gets the globs.
-        every: Value of this argument if it is not given.
-    """
+    """Return arguments in which globs of files to leave out are a part of another argument, as `!glob`."""
     kept = {key: value for key, value in values.items() if key not in EXCLUDING}
     excluded = [_join_globs(value) for key, value in values.items() if key in EXCLUDING]
     globs = [f"!{glob.removeprefix('!')}" for text in excluded for glob in comma_separated(str(text))]
@@ -196,11 +186,7 @@ class ToolArguments(
     defer_build=True,
     alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, *ALIASES.get(name, ()))),
 ):
-    """Base class of the arguments of all tools.
-
-    Attributes:
-        foreign: Arguments of other programs, in snake case, that a validator of the model replaces by its own.
-    """
+    """Base class of the arguments of all tools."""
 
     foreign: ClassVar[frozenset[str]] = frozenset()
 
@@ -236,11 +222,7 @@ class ArgumentSchema:
 
 
 def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
-    """Return the arguments of a tool, given a mapping or the text of a JSON object.
-
-    Raises:
-        ValueError: An argument is unknown, missing or invalid. The message is one line.
-    """
+    """Return the arguments of a tool, given a mapping or the text of a JSON object."""
     names = _names(model)
     mapping = as_mapping(arguments)
     _check_length(sum(len(name) + _text_length(value) for name, value in mapping.items()))
@@ -257,13 +239,7 @@ def parameter_descriptions(method: Callable[..., Any]) -> dict[str, str]:
 
 
 def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, strict: bool = False) -> dict[str, Any]:
-    """Return the JSON schema of a tool's arguments, without titles.
-
-    Args:
-        model: Arguments of the tool.
-        descriptions: Descriptions of the arguments.
-        strict: Require all arguments, and allow null for each argument that has a default.
-    """
+    """Return the JSON schema of a tool's arguments, without titles."""
     schema = model.model_json_schema(by_alias=False)
     required = schema.get("required", [])
     properties: dict[str, dict[str, Any]] = {}

@@ -90,17 +90,7 @@ class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
     def grep_content_result(
         self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
     ) -> GrepContentResult:
-        """Return the answer of `grep_content()` as a `GrepContentResult`.
-
-        Raises:
-            AccessDeniedError: `path` is outside of the roots, or denied.
-            FileNotFoundError: `path` does not exist.
-            PermissionError: A directory on the way to `path` cannot be entered.
-            ValueError: An argument is invalid or unknown.
-            PatternError, GlobError, UnknownTypeError, SearchError: rg rejects the search, or fails.
-            BinaryError: There is no rg, or it does not run.
-            TimeoutError: With `redact`, the secrets in the lines were not masked in time.
-        """
+        """Return the answer of `grep_content()` as a `GrepContentResult`."""
         return run_blocking(self._tools.run(GREP_CONTENT, {"pattern": pattern, "path": path, **options}))
 
 
@@ -310,14 +300,6 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
         """Return the answer of `read_file()` as a `ReadFileResult`.
 
         The method needs no rg. A file may have any size; reading stops at the workspace's `timeout`.
-
-        Raises:
-            AccessDeniedError: `path` is outside of the roots, or denied.
-            FileNotFoundError: `path` does not exist.
-            IsADirectoryError: `path` is a directory.
-            PermissionError: The file cannot be read.
-            ValueError: An argument is invalid or unknown, the file is binary, or it has no such line.
-            TimeoutError: The first line to read was not reached in time.
         """
         return run_blocking(
             self._tools.run(READ_FILE, {"path": path, "start_line": start_line, "end_line": end_line, **options})
@@ -336,13 +318,7 @@ class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEAL
         return run_blocking(self._tools.answer(INDEX_CODEBASE, locals()))
 
     def index_codebase_result(self) -> IndexCodebaseResult:
-        """Return the answer of `index_codebase()` as an `IndexCodebaseResult`.
-
-        Raises:
-            ValueError: The workspace was made without `index`.
-            RipwrapError: The index cannot be made or refreshed.
-            BinaryError: There is no rg, or it does not run.
-        """
+        """Return the answer of `index_codebase()` as an `IndexCodebaseResult`."""
         return run_blocking(self._tools.run(INDEX_CODEBASE, {}))
 
     def index_status(self) -> str:
@@ -389,14 +365,6 @@ class ResolveMethods(ToolMethods, offers=(RESOLVE,)):
         If the line with the anchor's number has a different hash now, the nearest line with the anchor's hash is
         returned as the moved line. If no line has that hash, the `state` of the result is `gone`. Two different lines
         have the same hash with a probability of 1 in 32,768.
-
-        Raises:
-            AccessDeniedError: The path is outside of the roots, or denied.
-            FileNotFoundError: The path does not exist.
-            IsADirectoryError: The path is a directory.
-            PermissionError: The file cannot be read.
-            ValueError: The argument is not a path with an anchor, or the file is binary.
-            TimeoutError: The file was not read in time.
         """
         return run_blocking(self._tools.run(RESOLVE, {"anchor": anchor}))
 
@@ -445,15 +413,6 @@ class ReplaceContentMethods(ToolMethods, offers=(REPLACE_CONTENT,)):
         """Return the answer of `replace_content()` as a `ReplaceContentResult`.
 
         The errors of `grep_content_result()` are raised, too.
-
-        Raises:
-            ValueError: The workspace was made without `write`, the pattern is empty, or the replacement refers to a
-                group that does not exist.
-            ConflictError: A file changed during the call, or has several hard links; nothing was written.
-            OSError: A file cannot be written; all files have their old contents.
-            TimeoutError: Listing the files, preparing the changes or masking secrets took too long; nothing was
-                written.
-            CapabilityError: The replacement refers to a group, and rg is older than 15.
         """
         return run_blocking(
             self._tools.run(REPLACE_CONTENT, {"pattern": pattern, "replacement": replacement, "path": path, **options})
@@ -467,31 +426,11 @@ class RawFileMethods(ToolMethods):
         """Return the bytes of a file. This method is not a tool, but for backends of frameworks; it needs no rg.
 
         With `redact`, keys, tokens and passwords are masked, as in answers.
-
-        Args:
-            path: Path of the file, as in the arguments of a tool: absolute, or relative to a root.
-            max_bytes: Maximum size of the file, in bytes; by default 32 MiB. `None` is no limit.
-
-        Raises:
-            AccessDeniedError: `path` is outside of the roots, or denied.
-            FileNotFoundError: `path` does not exist.
-            IsADirectoryError: `path` is a directory.
-            PermissionError: The file cannot be read.
-            ValueError: The file is larger than `max_bytes`, `max_bytes` is negative, or `path` is neither a file nor a
-                directory (e.g. a pipe).
-            TimeoutError: The secrets were not masked in time.
         """
         return run_blocking(run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes))
 
     def file_info(self, path: str = ".") -> FileInfo:
-        """Return a file's or directory's kind, size, and time of the last change. This is not a tool.
-
-        Raises:
-            AccessDeniedError: `path` is outside of the roots, or denied.
-            FileNotFoundError: `path` does not exist.
-            PermissionError: A directory on the way to `path` cannot be entered.
-            ValueError: `path` is neither a file nor a directory (e.g. a pipe).
-        """
+        """Return a file's or directory's kind, size, and time of the last change. This is not a tool."""
         return run_blocking(run_file_info(self._tools.runner, self._tools.settings, path))
 
     def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
@@ -537,9 +476,7 @@ class Workspace(
     arguments choose files by name or type, include hidden or ignored files, or set `rev` or `inside`; `path` is a file
     or stands for several roots; the pattern can match without a fixed text of three or more bytes. `codebase_search`
     and `grep_content` search without the index if the index cannot be used, or does not contain the path (for example a
-    hidden file). On Linux, the workspace watches the roots, so that a search does not list all files again while
-    nothing changes (see `Index.watch()`). Roots such as the home directory, which `guard` limits, are not watched. The
-    watch ends when `close()` is called or the workspace is deleted.
+    hidden file).
 
     With an `embedder`, `index_codebase` also embeds the texts of the index, and `codebase_search` ranks by words and
     embeddings. If the provider fails, `codebase_search` ranks by words only, and a note gives the reason.
@@ -598,7 +535,7 @@ class Workspace(
         return run_blocking(self._tools.run(*self._tools.find(name, arguments), progress))
 
     def close(self) -> None:
-        """Close the indexes, and stop watching the roots. A later call of a tool opens the indexes again.
+        """Close the indexes. A later call of a tool opens the indexes again.
 
         The method waits until no other thread uses an index. If `close()` is never
         called, the garbage collector closes the indexes.

@@ -28,21 +28,7 @@ R = TypeVar("R", bound=ToolResult)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Page of the matches of a search.
-
-    Attributes:
-        files: Files, with their matches on the page.
-        offset: Number of matches before the page.
-        reachable: Number of matches on all pages together: all matches or, with `max_files`, the matches in the first
-            `max_files` files; at most `MAX_REACHABLE`.
-        total_matches: Number of all matches.
-        files_matched: Number of files with matches.
-        exact: True if `total_matches` and `files_matched` are final.
-        names: Maximum number of files that the answer names, even if it shows none of their matches; 0 on every page
-            except the first.
-        hits: Number of matches that rg has joined in one match, by file and line; empty if all have one.
-        readable: True if `read_file` can show the files.
-    """
+    """Page of the matches of a search."""
 
     files: "tuple[FileMatches, ...]"
     offset: int
@@ -61,12 +47,6 @@ def fit_to_budget(
     """Return the answer with as many matches as fit into `max_chars`.
 
     If not even the first match fits, return the answer with the beginning of that match.
-
-    Args:
-        page: Page of the search.
-        found: Matches on the page, by the name of their file.
-        answer: Answer with all files, but without matches.
-        max_chars: Maximum length of the text, in characters.
     """
     order = _round_robin(page, [found.get(file.path, ()) for file in answer.files])
     names = _room_for_names(page, answer, max_chars)
@@ -77,13 +57,7 @@ def fit_to_budget(
 
 
 def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
-    """Return an answer with as many items (matches, paths, entries, …) as fit into `max_chars`; it may have none.
-
-    Args:
-        answer_of: Function that takes a number N, and returns the answer with only the first N items.
-        most: Total number of items.
-        max_chars: Maximum length of the text, in characters.
-    """
+    """Return an answer with as many items (matches, paths, entries, …) as fit into `max_chars`; it may have none."""
     answer = answer_of(most)
     if len(str(answer)) <= max_chars:
         return answer

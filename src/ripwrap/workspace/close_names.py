@@ -49,12 +49,6 @@ async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float =
 
     Among equally close names, files with the given suffix come first, then files in the given directories, then the
     files that changed last.
-
-    Args:
-        run: Runner of rg. If there is no rg, it is not downloaded.
-        scope: Scope of the call; hidden, ignored and denied files are not proposed unless the scope includes them.
-        name: Name or path of a file that does not exist.
-        seconds: Time limit in seconds; each of the two steps also takes at most `SECONDS`.
     """
     if re.search(r"[*?\[{,!]", name) or len(os.path.basename(name)) > MAX_NAME_BYTES or seconds <= 0:
         return ""

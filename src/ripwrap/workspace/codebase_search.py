@@ -48,12 +48,7 @@ RANKED: Mapping[Ranking, str] = {
 
 
 async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments) -> CodebaseSearchResult:
-    """Return the chunks (parts of files) that answer a question best; use the indexes if possible.
-
-    Raises:
-        ValueError: The query has no word.
-        TimeoutError: The files were not ranked in time.
-    """
+    """Return the chunks (parts of files) that answer a question best; use the indexes if possible."""
     run, settings, indexes = call.run, call.settings, call.indexes()
     query, limit = arguments.query, arguments.limit
     async with open_scope(run, settings, arguments.path, hidden=False, ignored=False) as scope:

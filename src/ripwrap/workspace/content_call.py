@@ -24,22 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ContentCall:
-    """One call of `grep_content`.
-
-    Attributes:
-        settings: Settings of the workspace.
-        arguments: Arguments of the tool.
-        scope: Files and directories to search, and the options of rg that are the same for all tools.
-        files: Options of rg for the names or types of files that the caller asks for.
-        allowed: Filter for the paths that rg prints; `None` allows all paths.
-        incomplete: True if `allowed` lacks paths, because their listing reached the time limit.
-        progress: Function that is called with the number of matches so far.
-        memory: What earlier calls have answered.
-        pcre2: True if the pattern needs PCRE2.
-        candidates: Files of an index that may have a match; `None` if all files are searched.
-        items: Search in a revision, or inside of files; `None` if only files on the disk are searched.
-        notes: Sentences to add to the answer, for example that the index could not be used.
-    """
+    """One call of `grep_content`."""
 
     settings: Settings
     arguments: GrepContentArguments

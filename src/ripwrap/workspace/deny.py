@@ -84,12 +84,7 @@ class DenyRules:
         return bool(self.globs)
 
     def glob_of(self, path: str, *, folder: bool = False) -> str | None:
-        """Return the glob that denies a path or a directory above it; `None` if the path is not denied.
-
-        Args:
-            path: Normalised path relative to a root.
-            folder: True for a directory. A glob that ends in a slash denies directories only.
-        """
+        """Return the glob that denies a path or a directory above it; `None` if the path is not denied."""
         if not self.globs or path == os.curdir:
             return None
         above = os.path.dirname(path)
@@ -129,12 +124,7 @@ class DenyRules:
 
 @dataclass(frozen=True, slots=True)
 class DeniedPaths:
-    """Denied paths of one location (a file, a directory or several roots), relative to the directory that rg runs in.
-
-    Attributes:
-        rules: Rules that deny paths, relative to a root.
-        roots: Paths of the roots if the location consists of several roots; otherwise empty.
-    """
+    """Denied paths of one location (file, directory or several roots), relative to the directory that rg runs in."""
 
     rules: DenyRules
     roots: tuple[str, ...] = ()

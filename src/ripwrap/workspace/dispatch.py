@@ -180,13 +180,7 @@ class CallRunner:
 
 
 class ToolDispatcher:
-    """Tools of a workspace, by name.
-
-    Attributes:
-        settings: Roots, limits and options of the workspace.
-        runner: Runner of rg, async or blocking.
-        names: Names of the tools.
-    """
+    """Tools of a workspace, by name."""
 
     def __init__(
         self,
@@ -198,21 +192,7 @@ class ToolDispatcher:
         embedder: "str | Embedder | None",
         hybrid_weight: float | None,
     ) -> None:
-        """Check the settings and the options of the index.
-
-        Args:
-            tools: All tools that a workspace may offer, by name.
-            settings: Roots, limits and options of the workspace.
-            index: Location of the index; True for the default location, False for no index.
-            runner: Runner of rg, async or blocking.
-            embedder: Embedder of the index; `None` for an index without embeddings.
-            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34.
-
-        Raises:
-            ValueError: `max_chars` or `max_line` is too small, or `show_denied` is unknown.
-
-        The errors of `check_index_options()` are raised, too.
-        """
+        """Check the settings and the options of the index; `tools` are all that a workspace may offer, by name."""
         if settings.max_chars < MIN_MAX_CHARS:
             raise ValueError(f"max_chars must be at least {MIN_MAX_CHARS}, got {settings.max_chars}")
         if settings.max_line < MIN_MAX_LINE:
@@ -297,11 +277,7 @@ class ToolDispatcher:
         return self._history
 
     def required_indexes(self, tool: str) -> "Indexes":
-        """Return the indexes of the roots.
-
-        Raises:
-            ValueError: The workspace has no index.
-        """
+        """Return the indexes of the roots."""
         indexes = self.indexes()
         if indexes is None:
             raise ValueError(f"{tool} needs an index, but this workspace has none; make the workspace with index=True")

@@ -17,12 +17,7 @@ from ripwrap.workspace.redact import MAX_SCANNED_BYTES, KeyLines, Redaction, key
 
 @dataclass(slots=True)
 class EditMasks:
-    """Masks of the files of a plan.
-
-    Attributes:
-        redact: Masking of the workspace.
-        check: Function that is called before each line, and may raise an error; see `Redaction`.
-    """
+    """Masks of the files of a plan."""
 
     redact: Redaction
     check: Callable[[], object] | None = None
@@ -57,14 +52,7 @@ class EditMasks:
         return ""
 
     def masked(self, path: str, line: str, *, old: int = 0, new: int = 0) -> str:
-        """Return a line of the diff of a file with its secrets masked.
-
-        Args:
-            path: Path of the file.
-            line: Text of the line.
-            old: Number of the line in the old text, from 1; 0 for a line of the new text.
-            new: Number of the line in the new text, from 1.
-        """
+        """Return a line of the diff of a file with its secrets masked."""
         keys = self._keys[path]
         return self.redact(line, old or new, keys[0] if old else keys[1], self.check).text
 

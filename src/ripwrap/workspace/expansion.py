@@ -27,13 +27,7 @@ MAX_DEFINITION_LINES = 100
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """Lines and definitions of a file.
-
-    Attributes:
-        lines: All lines of the file, without terminators.
-        outline: Definitions in the file.
-        redactor: Function that masks secrets in lines; `None` to show them.
-    """
+    """Lines and definitions of a file."""
 
     lines: Sequence[str]
     outline: Outline
@@ -68,14 +62,7 @@ class SourceFile:
 def read_source_file(
     settings: Settings, location: RootLocation, path: str, redactor: Redactor | None
 ) -> SourceFile | None:
-    """Return the lines and definitions of a file; `None` if the file is too large, cannot be read or may not be shown.
-
-    Args:
-        settings: Settings of the workspace.
-        location: Location of the search.
-        path: Path of the file, as rg prints it.
-        redactor: Function that masks secrets in the lines; `None` to show them.
-    """
+    """Return the lines and definitions of a file; `None` if it is too large, cannot be read or may not be shown."""
     if not settings.sandbox.holds(os.path.join(location.cwd, path)):
         return None
     try:
@@ -103,13 +90,6 @@ def expand_matches(
 
     A match outside of definitions keeps its context. If the file has changed since the search, all matches keep their
     context.
-
-    Args:
-        file: Lines and definitions of the file.
-        found: Matches of the file, as rg found them.
-        matches: First matches of the file, as the answer shows them.
-        reach: Number of lines of a definition to show on each side of a match.
-        max_line: Maximum length of a line, in characters.
     """
     places = [LineSpan(match.line, match.line + match.match.count("\n")) for match in matches]
     if not all(file.has(place, match.lines) for place, match in zip(places, found.matches, strict=False)):
@@ -151,12 +131,6 @@ def expand_chunks(
 
     If the definition of a result overlaps worse results, they are merged into the definition. If the definition
     overlaps a better result, or has more than `MAX_DEFINITION_LINES` lines, the result is not expanded.
-
-    Args:
-        chunks: Results, the best first, with secrets masked.
-        read: Function that reads a file.
-        fits: Function that takes results and a number N. It returns True if the answer has room for all lines of the
-            first N results.
     """
     shown = [*chunks]
     files: dict[str, SourceFile | None] = {}

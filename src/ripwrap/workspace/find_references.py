@@ -26,11 +26,7 @@ MIN_REFERENCE_CHARS = 10
 
 
 async def run_find_references(call: ToolCall, arguments: FindReferencesArguments) -> FindReferencesResult:
-    """Find the places that have a name, and return those of a page: definitions first, then the most certain uses.
-
-    Raises:
-        ValueError: The name is not a name.
-    """
+    """Find the places that have a name, and return those of a page: definitions first, then the most certain uses."""
     run, settings = call.run, call.settings
     async with open_scope(
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored

@@ -81,9 +81,6 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
 
     With indexes, rg searches only the files that may have a match. Searches with `rev` or `inside`, and the searches
     that `_with_candidates()` names, do not use indexes.
-
-    Raises:
-        ValueError: The pattern is empty.
     """
     run, settings, indexes = tool_call.run, tool_call.settings, tool_call.indexes()
     if not arguments.pattern:

@@ -165,12 +165,7 @@ class ContentMatch(Model, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class Turns(_NotCompared):
-    """Order in which a page was filled.
-
-    Attributes:
-        offset: Number of matches before the page.
-        order: Indexes of the matches in this order; empty if it is not known.
-    """
+    """Order in which a page was filled."""
 
     offset: int = 0
     order: tuple[int, ...] = ()
@@ -390,15 +385,5 @@ class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
     async def grep_content_result(
         self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
     ) -> GrepContentResult:
-        """Return the answer of `grep_content()` as a `GrepContentResult`.
-
-        Raises:
-            AccessDeniedError: `path` is outside of the roots, or denied.
-            FileNotFoundError: `path` does not exist.
-            PermissionError: A directory on the way to `path` cannot be entered.
-            ValueError: An argument is invalid or unknown.
-            PatternError, GlobError, UnknownTypeError, SearchError: rg rejects the search, or fails.
-            BinaryError: There is no rg, or it does not run.
-            TimeoutError: With `redact`, the secrets in the lines were not masked in time.
-        """
+        """Return the answer of `grep_content()` as a `GrepContentResult`."""
         return await self._tools.run(GREP_CONTENT, {"pattern": pattern, "path": path, **options})

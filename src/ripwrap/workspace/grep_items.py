@@ -31,11 +31,7 @@ from ripwrap.workspace.scope import Scope, Settings
 
 
 def check_arguments(arguments: GrepContentArguments) -> None:
-    """Check the arguments of a search with `rev` or `inside`.
-
-    Raises:
-        ValueError: Two arguments exclude each other, or a format or the revision is invalid.
-    """
+    """Check the arguments of a search with `rev` or `inside`."""
     what = "rev" if arguments.rev else "inside"
     given = {"sections": arguments.sections, "expand": arguments.expand != "none"}
     for name in (name for name, is_given in given.items() if is_given):
@@ -83,14 +79,7 @@ class _NotesKeys(Source):
 
 @dataclass(frozen=True, slots=True)
 class ItemSearch:
-    """Search of a call with `rev` or `inside`.
-
-    Attributes:
-        settings: Settings of the workspace.
-        arguments: Arguments of the tool.
-        scope: Scope of the call.
-        keys: Map from the name of an item to the lines of private keys in the item, filled while items are read.
-    """
+    """Search of a call with `rev` or `inside`."""
 
     settings: Settings
     arguments: GrepContentArguments
@@ -140,12 +129,7 @@ class ItemSearch:
         return self.allows(path) if path and self.is_item(path) else self.scope.location.has(path)
 
     def redactor(self, path: str, check: Callable[[], object]) -> Redactor | None:
-        """Return the function that masks secrets in the lines of a file or item; `None` if secrets are shown.
-
-        Args:
-            path: Path of the file, or name of the item.
-            check: Function that is called before each line, and may raise an error; see `Redaction`.
-        """
+        """Return the function that masks secrets in the lines of a file or item; `None` if secrets are shown."""
         if not (masking := self.settings.redact):
             return None
         keys = self.keys.get(path)
@@ -163,17 +147,13 @@ class ItemSearch:
             )
         rev, settings = check_revision(self.arguments.rev), self.settings
         allowed = (*settings.sandbox.roots, *settings.repositories)
-        return RevisionSource(location.cwd, rev, location.paths, commits_only=True, repositories=allowed)
+        below = _repository_below(location.cwd, location.paths[0])
+        return RevisionSource(location.cwd, rev, location.paths, commits_only=True, repositories=allowed, below=below)
 
 
 @dataclass(frozen=True, slots=True)
 class ItemFilter:
-    """Filter for items by name: the path in a revision, or the path of an archive followed by the path of its member.
-
-    Attributes:
-        scope: Scope of the call, with the denied paths.
-        hidden: True to allow hidden items.
-    """
+    """Filter for items by name: the path in a revision, or the path of an archive and that of its member."""
 
     scope: Scope
     hidden: bool
@@ -187,7 +167,7 @@ class ItemFilter:
                 return False
             # Globs are compared with the path of a member from the top of the archive, and with the path that the
             # member would have if the archive were unpacked in its own directory.
-            inner = [_plain(member) for member in members]
+            inner = [path for member in members for path in (_plain(member), _as_unpacked(member))]
             paths = (*inner, *(os.path.join(os.path.dirname(file), path) for path in inner))
             if any(denied.rules.glob_of(path) for path in paths if path):
                 return False
@@ -208,10 +188,22 @@ class ItemFilter:
         return [part for part in file.replace(os.sep, "/").split("/") if part not in ("", os.curdir)]
 
 
+def _repository_below(root: str, path: str) -> str:
+    """Return the directory of the repository or worktree below a root that has a path; empty if it is the root's."""
+    while path not in ("", os.curdir) and not os.path.lexists(os.path.join(root, path, ".git")):
+        path = os.path.dirname(path)
+    return "" if path == os.curdir else path.replace(os.sep, "/")
+
+
 def _plain(member: str) -> str:
     """Return the path of an archive's member for comparison with globs: without `..` and without a leading slash."""
     parts = member.replace("\\", "/").split("/")
     return os.sep.join(part for part in parts if part not in ("", os.curdir, os.pardir))
+
+
+def _as_unpacked(member: str) -> str:
+    """Return the path that Windows makes of a member, without the dots, spaces and streams at the end of each name."""
+    return _plain("/".join(part.partition(":")[0].rstrip(". ") for part in _plain(member).split(os.sep)))
 
 
 def name_in_answer(location: RootLocation, name: str) -> str:

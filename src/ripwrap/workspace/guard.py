@@ -20,13 +20,7 @@ ESCAPED_BYTE = re.compile(r"\\([0-7]{3})")  # `/proc/self/mountinfo` writes a sp
 
 @dataclass(frozen=True, slots=True)
 class GuardLimits:
-    """Limits for a search in a directory where a search may take forever.
-
-    Attributes:
-        max_depth: Maximum number of levels that are searched.
-        timeout: Seconds after which the search is stopped.
-        place: Description of the directory.
-    """
+    """Limits for a search in a directory where a search may take forever."""
 
     max_depth: int
     timeout: float
@@ -42,13 +36,7 @@ class GuardLimits:
 
 
 def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
-    """Return the limits for a search in a real path, or None for a usual directory; no I/O.
-
-    Args:
-        path: Real path that is searched.
-        home: Real path of the user's home directory.
-        mounts: Text of Linux's `/proc/self/mountinfo`; empty on other systems, where network mounts get no limits.
-    """
+    """Return the limits for a search in a real path, or None for a usual directory; no I/O."""
     here = PurePath(path)
     if here == PurePath(here.anchor):
         return GuardLimits(4, 5.0, "the whole file system")

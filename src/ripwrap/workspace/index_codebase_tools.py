@@ -65,13 +65,7 @@ class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEAL
         return await self._tools.answer(INDEX_CODEBASE, locals())
 
     async def index_codebase_result(self) -> IndexCodebaseResult:
-        """Return the answer of `index_codebase()` as an `IndexCodebaseResult`.
-
-        Raises:
-            ValueError: The workspace was made without `index`.
-            RipwrapError: The index cannot be made or refreshed.
-            BinaryError: There is no rg, or it does not run.
-        """
+        """Return the answer of `index_codebase()` as an `IndexCodebaseResult`."""
         return await self._tools.run(INDEX_CODEBASE, {})
 
     async def index_status(self) -> str:

@@ -1,8 +1,6 @@
 """Build, search, describe and check the indexes of the roots of a workspace.
 
 An index has only files that the tools may show: no hidden, ignored or denied files, and no files outside of the roots.
-After the first refresh of its index, a root is watched if possible. A search then does not list files while nothing
-changes.
 """
 
 import sqlite3
@@ -67,12 +65,7 @@ class _RootIndex(BaseIndex):
         )
         self._depth = DEEP
         self._allowed = found.allowed
-        denied = found.denied
-        if denied is not None:
-            self._journal.is_excluded = lambda path: not denied.allows(path)
         self.is_guarded = "max_depth" in found.options
-        if not self.is_guarded:
-            self._journal.watches = 1  # so that the root is watched until the index is closed
         self._unsound = False
 
     async def find(
@@ -156,13 +149,7 @@ class _MaskingEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class IndexAnswer:
-    """Results of the indexes for a query of `codebase_search`.
-
-    Attributes:
-        chunks: Results, the best first.
-        by_vectors: True if the ranking of at least one index used embeddings.
-        notes: Sentences about missing embeddings.
-    """
+    """Results of the indexes for a query of `codebase_search`."""
 
     chunks: list[RankedChunk]
     by_vectors: bool
@@ -288,7 +275,8 @@ class Indexes:
                 if progress is not None:
                     progress(so_far)
 
-            made, pruned = await index.refresh(run, report)
+            made, gone = await index.refresh(run, report)
+            pruned = tuple(map(self._masked, gone))
             before = so_far
             same = set(IndexedRoot.model_fields) & set(RefreshResult.model_fields) - {"skipped", "failed"}
             skipped = sum(left_out.files for left_out in made.skipped)
@@ -302,17 +290,27 @@ class Indexes:
             message += " Texts that were not embedded are found by words only; index_codebase tries them again."
         return IndexCodebaseResult(**self._common(message), roots=tuple(roots))
 
+    def _masked(self, text: str) -> str:
+        """Return a name of a branch, or a message that may have one, with the secrets in it masked."""
+        return text if self._settings.redact is None else self._settings.redact(text).text
+
     async def index_status(self, run: Runner) -> IndexStatusResult:
         """Return the status of the index of each root."""
         roots: list[RootStatus] = []
         for root, index in self._all():
             told = await index.status(run)
             same = set(RootStatus.model_fields) & set(IndexStatus.model_fields) - {"messages"}
-            branches = tuple(sorted({view.name for view in told.views if view.root == root}))
-            messages = tuple(spell(message, spell_as_argument) for message in told.messages)
+            branches = tuple(sorted({self._masked(view.name) for view in told.views if view.root == root}))
+            messages = tuple(self._masked(spell(message, spell_as_argument)) for message in told.messages)
             about = told.model_dump(include=same)
             roots.append(
-                RootStatus(root=as_utf8(root), branch=told.view, branches=branches, messages=messages, **about)
+                RootStatus(
+                    root=as_utf8(root),
+                    branch=self._masked(told.view),
+                    branches=branches,
+                    messages=messages,
+                    **about,
+                )
             )
         message = "codebase_search refreshes the index before it searches."
         if any(root.outdated or not root.built for root in roots):
@@ -347,14 +345,7 @@ class Indexes:
 def check_index_options(
     index: bool | StrPath, embedder: str | Embedder | None, hybrid_weight: float | None
 ) -> Embedder | None:
-    """Check the options of an index, and return the embedder, or `None` if `embedder` is `None`. Nothing is sent.
-
-    Raises:
-        ValueError: There is an embedder but no index, the embedder is `"auto"`, or the weight is out of range or given
-            without an embedder.
-        TypeError: An argument has a wrong type.
-        EmbeddingError: The embedder is unknown, or its package or key is missing.
-    """
+    """Check the options of an index, and return the embedder, or `None` if `embedder` is `None`. Nothing is sent."""
     check_weight(hybrid_weight)
     if embedder is None:
         if hybrid_weight is not None:

@@ -24,10 +24,6 @@ async def resolve_names(globs: str, has: HasName) -> str:
     If the whole text is a name, its commas separate no globs. A glob that does not parse, or has backslashes, may be a
     name, too. Both only count if there is such a file. A text with a wildcard before its first comma, or a `!` at its
     beginning, is a list.
-
-    Args:
-        globs: Globs of the caller.
-        has: Function that looks up a name; it is called only if commas or brackets are ambiguous.
     """
     split = comma_separated(globs)
     if (
@@ -61,13 +57,7 @@ def _may_be_name(glob: str) -> bool:
 
 
 def names_on_disk(run: Runner, scope: Scope, placed: Callable[[Query], Query] | None = None) -> HasName:
-    """Return the function that looks up a name with rg, also among hidden and ignored files.
-
-    Args:
-        run: Runner of rg.
-        scope: Location of the call.
-        placed: Function that moves the listing to another place, such as a revision; `None` for the disk.
-    """
+    """Return the function that looks up a name with rg, also among hidden and ignored files."""
     return partial(_is_listed, run, scope, placed)
 
 

@@ -27,16 +27,7 @@ MAX_ERROR_CHARS = 200
 
 
 def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, matches: int = 0) -> str:
-    """Return the message for a page of paths: how many there are, which are shown, and how to get the next page.
-
-    Args:
-        total: Number of all paths; if `exact` is False, number of paths found so far.
-        noun: Noun for the paths in the singular, e.g. `file`.
-        offset: Number of paths before the page.
-        count: Number of paths on the page.
-        exact: True if the search ran to its end.
-        matches: Number of matches in all `total` files together; 0 if matches were not counted.
-    """
+    """Return the message for a page of paths: how many there are, which are shown, and how to get the next page."""
     much = f"{'' if exact else 'at least '}{plural(total, noun)}"
     much += f" with {plural(matches, 'match', 'es')}" if matches else ""
     if count == total:
@@ -51,17 +42,7 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, match
 def notes_of(
     errors: Iterable[PathError], ended_after: float | None, scope: Scope, items: "ItemSearch | None" = None
 ) -> Iterator[str]:
-    """Yield a note if the search was stopped at its time limit, and a note if paths could not be read.
-
-    Args:
-        errors: Paths that could not be read, relative to the directory that rg runs in, in any order. Broken links are
-            not shown.
-        ended_after: Time limit in seconds, if the search was stopped at that limit; otherwise `None`.
-        scope: Location of the search. Errors about paths outside of it are neither shown nor counted: rg reads ignore
-            files above a root, and its errors may quote lines of these files. If links are followed, a path below the
-            location may lead out of it.
-        items: Search in a revision, or inside of files, whose paths may be names of items.
-    """
+    """Yield a note if the search was stopped at its time limit, and a note if paths could not be read."""
     location, allowed = items or scope.location, scope.allowed
     if ended_after is not None:
         seconds = in_seconds(ended_after)
@@ -76,12 +57,7 @@ def notes_of(
 
 
 def unused_index_note(error: RipwrapError | TimeoutError, timeout: float | None) -> str:
-    """Return a note that an index was not used because of an error; raise an error that is not about the index.
-
-    Args:
-        error: Error of a call of the index.
-        timeout: Time limit of the tool in seconds; the index had half of it. `None` is no limit.
-    """
+    """Return a note that an index was not used because of an error; raise an error that is not about the index."""
     if isinstance(error, SearchError | BinaryError) or (isinstance(error, TimeoutError) and timeout is None):
         raise error
     if isinstance(error, RipwrapError):
@@ -112,12 +88,7 @@ def denied_note(number: int) -> Iterator[str]:
 
 
 def links_note(links: Iterable[str], *, late: bool) -> Iterator[str]:
-    """Yield a note that names links, which are not listed because they are not followed, if there are any.
-
-    Args:
-        links: Paths of the links, as answers have them.
-        late: True if there may be more links, because the time limit was reached.
-    """
+    """Yield a note that names links, which are not listed because they are not followed, if there are any."""
     first, *more = [*links] or [""]
     if first:
         least, example = "at least " if late else "", shown_start(first)

@@ -168,31 +168,11 @@ class RawFileMethods(ToolMethods):
         """Return the bytes of a file. This method is not a tool, but for backends of frameworks; it needs no rg.
 
         With `redact`, keys, tokens and passwords are masked, as in answers.
-
-        Args:
-            path: Path of the file, as in the arguments of a tool: absolute, or relative to a root.
-            max_bytes: Maximum size of the file, in bytes; by default 32 MiB. `None` is no limit.
-
-        Raises:
-            AccessDeniedError: `path` is outside of the roots, or denied.
-            FileNotFoundError: `path` does not exist.
-            IsADirectoryError: `path` is a directory.
-            PermissionError: The file cannot be read.
-            ValueError: The file is larger than `max_bytes`, `max_bytes` is negative, or `path` is neither a file nor a
-                directory (e.g. a pipe).
-            TimeoutError: The secrets were not masked in time.
         """
         return await run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes)
 
     async def file_info(self, path: str = ".") -> FileInfo:
-        """Return a file's or directory's kind, size, and time of the last change. This is not a tool.
-
-        Raises:
-            AccessDeniedError: `path` is outside of the roots, or denied.
-            FileNotFoundError: `path` does not exist.
-            PermissionError: A directory on the way to `path` cannot be entered.
-            ValueError: `path` is neither a file nor a directory (e.g. a pipe).
-        """
+        """Return a file's or directory's kind, size, and time of the last change. This is not a tool."""
         return await run_file_info(self._tools.runner, self._tools.settings, path)
 
     async def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:

@@ -71,12 +71,7 @@ class ReadFileOptions(TypedDict, total=False):
 
 
 class LineRange(NamedTuple):
-    """Range of lines of a file.
-
-    Attributes:
-        start: Number of the first line, from 1.
-        end: Number of the last line; `None` is the last line of the file.
-    """
+    """Range of lines of a file."""
 
     start: int
     end: int | None
@@ -131,10 +126,6 @@ class ReadFileArguments(ToolArguments, frozen=True):
         """Return the ranges of lines in order, without `tail`; join ranges that overlap or touch.
 
         If only the outline is asked for, there are no ranges.
-
-        Raises:
-            ValueError: `ranges` is not a list of ranges, a range ends before its start, or arguments are combined that
-                choose lines in different ways.
         """
         if self.outline and not self.chooses_lines:
             return []
@@ -270,14 +261,7 @@ class _LinesRead:
 
 @dataclass(frozen=True, slots=True)
 class ReadLines:
-    """Lines of a file that were read for an answer.
-
-    Attributes:
-        location: Location of the file.
-        count: Number of lines that were read: at least as many as fit into the answer, if the ranges have them.
-        total: Number of all lines of the file; `None` if counting them took too long.
-        answer: Function that takes a number N, and returns the answer with the first N of the lines.
-    """
+    """Lines of a file that were read for an answer."""
 
     location: RootLocation
     count: int
@@ -286,12 +270,7 @@ class ReadLines:
 
 
 async def read_ranges(call: ToolCall, arguments: ReadFileArguments) -> ReadLines:
-    """Read the lines of a file in one or more ranges; none if only the outline is asked for.
-
-    Raises:
-        IsADirectoryError: The path is a directory.
-        ValueError: The file is binary, or has no line in the ranges.
-    """
+    """Read the lines of a file in one or more ranges; none if only the outline is asked for."""
     run, settings = call.run, call.settings
     given = arguments.line_ranges()
     location = await run.call(partial(settings.sandbox.locate_file, arguments.path, "ls lists its files"))
@@ -376,11 +355,6 @@ def open_text(
     """Open a text file in the encoding that rg uses for it.
 
     Yield the file, the name of its encoding, and a function that masks secrets (`None` if secrets are shown).
-
-    Raises:
-        FileNotFoundError: The file does not exist any more, or is not a regular file.
-        OSError: The file cannot be read.
-        ValueError: The file is binary.
     """
     with open_regular_file(location.cwd, location.paths[0], follow=False) as file:
         redactor = partial(settings.redact, keys=key_lines(file)) if settings.redact else None
@@ -567,14 +541,6 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
         """Return the answer of `read_file()` as a `ReadFileResult`.
 
         The method needs no rg. A file may have any size; reading stops at the workspace's `timeout`.
-
-        Raises:
-            AccessDeniedError: `path` is outside of the roots, or denied.
-            FileNotFoundError: `path` does not exist.
-            IsADirectoryError: `path` is a directory.
-            PermissionError: The file cannot be read.
-            ValueError: An argument is invalid or unknown, the file is binary, or it has no such line.
-            TimeoutError: The first line to read was not reached in time.
         """
         return await self._tools.run(
             READ_FILE, {"path": path, "start_line": start_line, "end_line": end_line, **options}

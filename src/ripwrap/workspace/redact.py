@@ -68,13 +68,7 @@ _LOOKS_LIKE_KEY = re.compile(r"(?=.*[a-z])(?=.*[G-Z+/])[^A-Za-z0-9+/]*[A-Za-z0-9
 
 
 class Mask(NamedTuple):
-    """Part of a text that is masked.
-
-    Attributes:
-        start: Offset of its first character.
-        end: Offset after its last character.
-        name: Name of the kind of secret.
-    """
+    """Part of a text that is masked."""
 
     start: int
     end: int
@@ -88,13 +82,7 @@ class Mask(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """Result of masking the secrets in a text.
-
-    Attributes:
-        text: Text in which secrets are masked.
-        masks: Masks, in order, with offsets in the original text.
-        starts: Offset of each mask in the masked text.
-    """
+    """Result of masking the secrets in a text."""
 
     text: str
     masks: tuple[Mask, ...] = ()
@@ -139,12 +127,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class KeyLines:
-    """Lines of the private keys in a file.
-
-    Attributes:
-        numbers: Numbers of these lines, from 1.
-        scanned: Number of lines that were scanned; each later line is checked by itself.
-    """
+    """Lines of the private keys in a file."""
 
     numbers: Numbers = field(default_factory=Numbers)
     scanned: int = 0
@@ -158,15 +141,7 @@ Redactor: TypeAlias = Callable[[str, int], Redacted]
 
 
 def redact_name(redactor: Redactor, name: str, number: int = 1, line: str = "", masks: Iterable[Mask] = ()) -> str:
-    """Mask the secrets in the name of a definition.
-
-    Args:
-        redactor: Function that masks secrets.
-        name: Name, which may be qualified by the names of the definitions around it.
-        number: Number of the line that defines the name.
-        line: Line that defines the name.
-        masks: Masks of that line; the name may repeat a secret that only the rest of the line makes recognisable.
-    """
+    """Mask the secrets in the name of a definition."""
     for mask in masks:
         name = name.replace(line[mask.start : mask.end], mask.text)
     return redactor(name, number).text
@@ -175,13 +150,7 @@ def redact_name(redactor: Redactor, name: str, number: int = 1, line: str = "", 
 def key_lines(
     file: BinaryIO, scanner: "KeyScanner | None" = None, check: Callable[[], object] | None = None
 ) -> KeyLines:
-    """Return the numbers of the lines of private keys in the first `MAX_SCANNED_BYTES` of an open file.
-
-    Args:
-        file: File that is open for reading bytes.
-        scanner: Scanner that has scanned the earlier parts of the same document, if the file is a part of a document.
-        check: Function that is called before each line, and may raise an error; without a `scanner` only.
-    """
+    """Return the numbers of the lines of private keys in the first `MAX_SCANNED_BYTES` of an open file."""
     scanner = scanner or KeyScanner(check)
     raw = file.read(MAX_SCANNED_BYTES + 1)
     _, encoding = byte_order_mark(raw)
@@ -193,11 +162,7 @@ def key_lines(
 
 
 class KeyScanner:
-    """Scanner that finds private keys in consecutive lines.
-
-    Attributes:
-        inside: True if a key began in an earlier line and may continue in the next line.
-    """
+    """Scanner that finds private keys in consecutive lines."""
 
     def __init__(self, check: Callable[[], object] | None = None) -> None:
         """Begin; `check` is called before each line and each part of a long line, and may raise an error."""
@@ -507,11 +472,7 @@ def built_in_redaction() -> Redaction:
 
 
 def redaction_of(rules: bool | Mapping[str, str] | Iterable[Rule]) -> Redaction | None:
-    """Return the masking for the argument `redact` of `Workspace`; `None` if secrets are shown.
-
-    Raises:
-        ValueError, TypeError: See `check_rules()` and `Redaction`.
-    """
+    """Return the masking for the argument `redact` of `Workspace`; `None` if secrets are shown."""
     if isinstance(rules, bool):
         return built_in_redaction() if rules else None
     return Redaction(check_rules(rules))

@@ -36,15 +36,7 @@ _MAX_CHAR_BYTES = 4
 
 
 async def run_replace_content(call: ToolCall, arguments: ReplaceContentArguments) -> ReplaceContentResult:
-    """Find what would change, and write the changes if the arguments ask for that.
-
-    Raises:
-        ValueError: The workspace may not write, the pattern is empty, or the replacement refers to a group that does
-            not exist.
-        ConflictError: A file changed during the call, or has several hard links; nothing was written.
-        OSError: A file cannot be written; all files have their old contents.
-        TimeoutError: Listing the files, preparing the changes or masking secrets took too long; nothing was written.
-    """
+    """Find what would change, and write the changes if the arguments ask for that."""
     run, settings = call.run, call.settings
     if not settings.write:
         raise ValueError("replace_content needs a workspace that may write; make the workspace with write=True")

@@ -118,15 +118,6 @@ class ReplaceContentMethods(ToolMethods, offers=(REPLACE_CONTENT,)):
         """Return the answer of `replace_content()` as a `ReplaceContentResult`.
 
         The errors of `grep_content_result()` are raised, too.
-
-        Raises:
-            ValueError: The workspace was made without `write`, the pattern is empty, or the replacement refers to a
-                group that does not exist.
-            ConflictError: A file changed during the call, or has several hard links; nothing was written.
-            OSError: A file cannot be written; all files have their old contents.
-            TimeoutError: Listing the files, preparing the changes or masking secrets took too long; nothing was
-                written.
-            CapabilityError: The replacement refers to a group, and rg is older than 15.
         """
         return await self._tools.run(
             REPLACE_CONTENT, {"pattern": pattern, "replacement": replacement, "path": path, **options}

@@ -64,12 +64,7 @@ class _AnchorLines(NamedTuple):
 
 
 async def run_resolve(call: ToolCall, arguments: ResolveArguments) -> ResolveResult:
-    """Find the line of an anchor: a line number and a hash of the line, after the path of the file.
-
-    Raises:
-        IsADirectoryError: The path is a directory.
-        ValueError: The argument is not an anchor, or the file is binary.
-    """
+    """Find the line of an anchor: a line number and a hash of the line, after the path of the file."""
     run, settings = call.run, call.settings
     path, anchor = parse_place(arguments.anchor)
     locate = settings.sandbox.locate_file
@@ -164,13 +159,5 @@ class ResolveMethods(ToolMethods, offers=(RESOLVE,)):
         If the line with the anchor's number has a different hash now, the nearest line with the anchor's hash is
         returned as the moved line. If no line has that hash, the `state` of the result is `gone`. Two different lines
         have the same hash with a probability of 1 in 32,768.
-
-        Raises:
-            AccessDeniedError: The path is outside of the roots, or denied.
-            FileNotFoundError: The path does not exist.
-            IsADirectoryError: The path is a directory.
-            PermissionError: The file cannot be read.
-            ValueError: The argument is not a path with an anchor, or the file is binary.
-            TimeoutError: The file was not read in time.
         """
         return await self._tools.run(RESOLVE, {"anchor": anchor})

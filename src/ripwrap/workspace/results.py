@@ -58,9 +58,6 @@ class ToolResult(Model, ABC, frozen=True):
         `structured_schema()` returns the JSON schema of these values. Some lists have a shorter form than in
         `model_dump()`, e.g. paths instead of objects. Control characters are escaped as in `str()`. If the JSON is too
         long, entries at the end are left out, then strings are cut; `truncated` and a note say so.
-
-        Args:
-            max_chars: Maximum length in characters, as `json.dumps()` writes the values; at least 1000.
         """
         values = shown_values(self._values())
         return fit(values, max_chars, self._count(), partial(self._fewer, values))

@@ -39,15 +39,7 @@ MAX_NAME_BYTES = 255
 
 @dataclass(frozen=True)  # without slots, because of the cached property
 class RootLocation:
-    """File or directory that a tool searches, or several roots together.
-
-    Attributes:
-        cwd: Directory that rg runs in: the root that contains the file or directory, or the common parent of several
-            roots.
-        paths: Paths that rg searches, relative to `cwd`.
-        prefix: Prefix of paths in an answer: empty with one root, `cwd` with several roots.
-        sep: Separator of the paths.
-    """
+    """File or directory that a tool searches, or several roots together."""
 
     cwd: str
     paths: tuple[str, ...]
@@ -86,11 +78,7 @@ class RootLocation:
 
 
 class MissingPathError(FileNotFoundError):
-    """Error for a path that does not exist.
-
-    Attributes:
-        near: Path in the same directory that has nearly the name; `None` if there is none.
-    """
+    """Error for a path that does not exist."""
 
     def __init__(self, said: str, near: str | None = None) -> None:
         super().__init__(said)
@@ -98,12 +86,7 @@ class MissingPathError(FileNotFoundError):
 
 
 class Sandbox:
-    """Directories that the tools may use.
-
-    Attributes:
-        roots: Real paths of the directories when the sandbox was made; no root is inside another root.
-        deny: Rules of denied paths, relative to each root.
-    """
+    """Directories that the tools may use."""
 
     def __init__(self, roots: Sequence[StrPath], *, deny: str | Sequence[str] = (), windows: bool = IS_WINDOWS) -> None:
         if not roots:
@@ -121,13 +104,6 @@ class Sandbox:
         """Return the location of a path (absolute, relative to a root, or below `~`); `.` stands for all roots.
 
         Unless `exact` is set, the path may have the escapes with which answers show control characters.
-
-        Raises:
-            AccessDeniedError: The path leads out of the roots, or is denied. For a denied path, the error does not tell
-                if the path exists.
-            FileNotFoundError: The path does not exist, or a root does not exist any more.
-            PermissionError: A directory on the way to the path cannot be entered.
-            ValueError: The text cannot be a path, or the path is neither a file nor a directory.
         """
         _check_text(path)
         if self._windows and (reason := why_misleading(path, self.roots)):
@@ -156,13 +132,7 @@ class Sandbox:
         return self._existing(path, candidates)
 
     def locate_file(self, path: str, instead: str) -> RootLocation:
-        """Return the location of a file; `instead` says in the error about a directory what to do.
-
-        Raises:
-            IsADirectoryError: The path is a directory.
-
-        The errors of `locate()` are raised, too.
-        """
+        """Return the location of a file; `instead` says in the error about a directory what to do."""
         location = self.locate(path)
         if not location.is_file:
             raise IsADirectoryError(f"{shown_path(location.name)} is a directory; {instead}")
@@ -177,9 +147,6 @@ class Sandbox:
 
         A file is denied if a glob matches its real path, a directory above it, or a link on the way to it. A hard link
         is not recognised, because the system does not list the other names of a file.
-
-        Args:
-            path: Absolute path. It may lead out of the roots, or not exist.
         """
         if not self.deny:
             return None

@@ -62,13 +62,7 @@ class Settings:
     repositories: tuple[str, ...] = ()
 
     def redactor(self, location: RootLocation, path: str, check: Callable[[], object] | None = None) -> Redactor | None:
-        """Read a file, and return the function that masks the secrets in its lines; `None` if secrets are shown.
-
-        Args:
-            location: Location of the search.
-            path: Path of the file, relative to the directory that rg runs in, or absolute.
-            check: Function that is called before each line, and may raise an error; see `Redaction`.
-        """
+        """Read a file, and return the function that masks the secrets in its lines; `None` if secrets are shown."""
         if not self.redact:
             return None
         relative = os.path.relpath(os.path.join(location.cwd, path), location.cwd)
@@ -77,16 +71,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Location of a tool call, and the options of rg that are the same for all tools.
-
-    Attributes:
-        location: Files or directories that are searched.
-        options: Options of rg about hidden, ignored and denied files, links, and limits for `/`, `$HOME` and the like.
-        timeout: Time limit in seconds for a run of rg; `None` is no limit.
-        notes: Sentences about followed links and limits, to add to the answer.
-        allowed: Function that returns True if an answer may show a path that rg prints; `None` allows all paths.
-        denied: Denied paths of the location; `None` if the workspace has no globs in `deny`.
-    """
+    """Location of a tool call, and the options of rg that are the same for all tools."""
 
     location: RootLocation
     options: FileOptions
@@ -98,14 +83,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class FileFilter:
-    """Files that the caller asks for, by name or type.
-
-    Attributes:
-        options: Options of rg that select these files.
-        overrides: True if these options also include ignored files. The paths that rg prints must then be filtered with
-            `visible_paths()`.
-        names: Names of the arguments that choose the files; empty if the caller asks for all files.
-    """
+    """Files that the caller asks for, by name or type."""
 
     options: FileOptions = field(default_factory=FileOptions)
     overrides: bool = False
@@ -150,11 +128,6 @@ async def open_scope(
     Ignore files are read in a worker thread. Without `outer_ignore`, ignore files above a root must have no effect. So
     an option tells rg to disregard all ignore files above `path`. The rules of the ignore files between a root and
     `path` are passed to rg in a temporary file.
-
-    Raises:
-        AccessDeniedError, FileNotFoundError, PermissionError, ValueError: See `Sandbox.locate()`.
-        SearchError: The temporary file could not be created.
-        TimeoutError: The time limit of the workspace was reached.
     """
     scope, rules = await run.call(partial(_scope, settings, path, hidden=hidden, ignored=ignored))
     if not rules:
@@ -205,11 +178,7 @@ def _cut_note(location: RootLocation, cut: Sequence[str]) -> Iterator[str]:
 
 @contextmanager
 def rules_file(rules: str) -> Generator[str]:
-    """Write ignore rules to a temporary file, and yield its path.
-
-    Raises:
-        SearchError: The file could not be written.
-    """
+    """Write ignore rules to a temporary file, and yield its path."""
     with ExitStack() as stack:
         try:
             file = os.path.join(stack.enter_context(TemporaryFolder("ripwrap-")), "ignore")
@@ -257,13 +226,7 @@ async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[P
 
 
 def wider(scope: Scope, names: Iterable[str], seconds: float | None) -> Scope:
-    """Return a scope that also includes hidden or ignored files, and has the time limit `seconds`.
-
-    Args:
-        scope: Location of the call, and options of rg.
-        names: Options of rg to set to True: `hidden`, `no_ignore`, or both.
-        seconds: Time limit in seconds for a run of rg.
-    """
+    """Return a scope that also includes hidden or ignored files, and has the time limit `seconds`."""
     added = dict.fromkeys(names, True)
     kept = {name: value for name, value in scope.options.items() if name != "ignore_file" or "no_ignore" not in added}
     return replace(scope, options=cast("FileOptions", {**kept, **added}), timeout=seconds)

@@ -14,12 +14,7 @@ _MAX_ERROR_CHARS = 200
 
 
 async def read_several(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
-    """Return the lines of several files; the message has an error for each file that cannot be read.
-
-    Raises:
-        ValueError: There are too many files, or the outline is asked for.
-        Exception: No file can be read; the error is that of the first.
-    """
+    """Return the lines of several files; the message has an error for each file that cannot be read."""
     paths, most = arguments.paths, call.settings.max_chars // CHARS_PER_FILE
     if len(paths) > most:
         raise ValueError(f"path names {len(paths)} files, and a call reads at most {most}; pass fewer")

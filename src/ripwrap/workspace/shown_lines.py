@@ -25,19 +25,7 @@ def content_matches(
     anchors: bool = False,
     max_chars: int = sys.maxsize,
 ) -> list[ContentMatch]:
-    """Return the matches of a file as an answer shows them: secrets masked, long lines cut to the text near the match.
-
-    Args:
-        file: Matches of the file.
-        name: Name of the file in the answer.
-        max_line: Maximum length of a line, in characters.
-        redactor: Function that masks secrets; `None` to show them.
-        anchors: True to add the hash of each line.
-        max_chars: Maximum length of the answer, in characters; lines of a match that cannot fit are left out.
-
-    Raises:
-        TimeoutError: The time limit of the call was reached.
-    """
+    """Return the matches of a file as an answer shows them: secrets masked, long lines cut to what is near it."""
 
     def clipped(line: Match | Context) -> str:
         return _clipped(line, max_line, max_chars, redactor)

@@ -52,14 +52,7 @@ def _first(entries: Any, count: int) -> Any:
 
 
 def fit(values: Values, max_chars: int, most: int, fewer: Callable[[int], Values]) -> Values:
-    """Return values that fit into `max_chars` characters of JSON: whole, with fewer entries, or with shorter strings.
-
-    Args:
-        values: Whole answer.
-        max_chars: Maximum length of the JSON.
-        most: Number of entries of the answer.
-        fewer: Function that takes a number N, and returns the answer with only the first N entries.
-    """
+    """Return values that fit into `max_chars` characters of JSON: whole, with fewer entries or shorter strings."""
     if json_chars(values) <= max_chars:
         return values
     made = values

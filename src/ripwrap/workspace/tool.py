@@ -42,18 +42,7 @@ class Tool(Protocol[AnswerT_co]):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """Call of a tool, for the function that runs the tool.
-
-    Attributes:
-        run: Runner whose steps all end in the time limit of the call, with what they have found.
-        untimed: Runner without a time limit.
-        settings: Roots, limits and options of the workspace.
-        indexes: Function that returns the indexes of the roots, or None for a workspace without an index.
-        required_indexes: Function that returns the indexes of the roots, or raises `ValueError`.
-        memory: What earlier calls have answered.
-        history: Function that returns the commits of the roots.
-        progress: Function that is called with the number of matches or files so far; `None` if nobody asked for it.
-    """
+    """Call of a tool, for the function that runs the tool."""
 
     run: Runner
     untimed: Runner
@@ -67,21 +56,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec(Generic[ArgumentsT, ResultT_co]):
-    """Specification of a tool. Its description, and those of its arguments, are in the docstring of its method.
-
-    Attributes:
-        name: Name of the tool and of its method.
-        arguments: Model of the arguments.
-        result: Model of the result.
-        run: Function that runs the tool, or `module:name` of a function that the first call imports, so that programs
-            and MCP servers start faster.
-        title: Name of the tool for people, in MCP clients.
-        needs: Argument of `Workspace` without which the tool is not offered; `None` if it is always offered.
-        aliases: Names of the tool in other programs, in lower case; `name(argument)` for calls with this argument.
-        writes: Files that the tool writes: none, the index (if the workspace has one), or files of the roots.
-        counts: Words after the number in notifications of progress.
-        rare: Arguments that a short definition of the tool leaves out.
-    """
+    """Specification of a tool. Its description, and those of its arguments, are in the docstring of its method."""
 
     name: str
     arguments: type[ArgumentsT]

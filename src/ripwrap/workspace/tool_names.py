@@ -47,9 +47,6 @@ def find_tool(name: str, tools: Iterable[N], arguments: Mapping[str, object] | N
 
     Upper case and prefixes such as `functions.` and `mcp__server__` are accepted. Some programs use one name for
     different tools, which differ in an argument: the alias `search_files(regex)` is for calls with this argument.
-
-    Raises:
-        ValueError: No tool has that name.
     """
     plain = snake_case(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
     known = {tool.name: tool for tool in tools}

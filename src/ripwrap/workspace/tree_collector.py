@@ -38,17 +38,7 @@ _is_common = re.compile("|".join(map(fnmatch.translate, COMMON_FILES))).match
 
 
 class TreeCollector(BaseListingCollector[str]):
-    """Collector that arranges the paths of files as a tree of directories.
-
-    Attributes:
-        root: Entries of the location.
-        total: Number of files, without the files in closed directories and the skipped files.
-        skipped: Number of files of common kinds that are not shown.
-        closed: Directories that the tree shows without their content, as paths in the tree.
-        denied: Denied files and directories that the tree names, as paths in the tree.
-        is_file: True if the location is a single file.
-        folded: True if directories at `max_depth` have entries that are not shown.
-    """
+    """Collector that arranges the paths of files as a tree of directories."""
 
     def __init__(
         self,

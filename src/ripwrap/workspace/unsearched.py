@@ -38,13 +38,7 @@ async def unsearched_notes(
 
     Return no sentence if the files cannot be listed in `MAX_SECONDS`, if the location is a single file, or if texts in
     memory replace files. Also return no sentence if links are followed, because links may lead out of the roots.
-
-    Args:
-        run: Runner of the listing.
-        sandbox: Sandbox of the workspace. Denied paths, and links to them, are not named.
-        scope: Location of the call, and the options of rg that are the same for all tools.
-        options: Options of rg that follow from the arguments of the call; only `FileOptions` are used.
-        verb: Verb for the sentences: `searched` or `listed`.
+    Denied paths, and links to them, are not named. `verb` is `searched` or `listed`.
     """
     location = scope.location
     if scope.options.get("follow") or location.is_file or active_overlay() is not None:

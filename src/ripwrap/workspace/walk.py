@@ -21,13 +21,7 @@ from ripwrap.workspace.scope import Scope
 
 
 class ScopeWalk:
-    """Walk through the files that a tool call may list, without rg.
-
-    Attributes:
-        errors: Errors about paths that could not be read, with messages as in rg.
-        denied: Paths that would be listed if they were not denied; the path of a directory ends in a separator.
-        timed_out: True if the walk was stopped at the time limit of the scope.
-    """
+    """Walk through the files that a tool call may list, without rg."""
 
     def __init__(self, scope: Scope, options: FileOptions) -> None:
         self.errors: list[PathError] = []
@@ -138,22 +132,6 @@ class Walker:
 
     Only ignore files in the root or below it are read. An ignore file that is a link out of the root is not read. If a
     directory cannot be read, it is reported and skipped.
-
-    Attributes:
-        root: Real path of a directory.
-        hidden: List hidden files, too. A hidden file that a rule with `!` includes is always listed.
-        no_ignore: Read no ignore files.
-        excluded: Rules of files and directories to leave out.
-        max_depth: Number of levels below the searched directory to list; `None` is no limit.
-        device: Device of the searched directory; directories on other devices are left out. `None` is no limit.
-        folders: Yield directories, too: each before its content, and with a separator at the end. A directory whose
-            `.gitignore` has the only rule `*` is left out, unless something in it is listed.
-        links: Yield symbolic links, and no files.
-        stop: Function that is called before each directory and file; the listing ends when it returns True.
-        report: Function that is called for each path that cannot be read, with the path relative to the root and the
-            error.
-        is_denied: Function that returns True for a denied path, relative to the root; the path of a directory ends in a
-            separator. It is called only for paths that no other rule excludes.
     """
 
     root: str
@@ -169,12 +147,7 @@ class Walker:
     is_denied: Callable[[str], bool]
 
     def walk(self, sub: str) -> Iterator[str]:
-        """Yield the paths of files, relative to the root.
-
-        Args:
-            sub: Real path of a directory or file, relative to the root; `.` is the root. An ignored file is listed,
-                too, if its path is `sub`.
-        """
+        """Yield the paths of files, relative to the root."""
         if os.path.isfile(os.path.join(self.root, sub)):
             yield from () if self.links else (sub,)
             return

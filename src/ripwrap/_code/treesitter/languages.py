@@ -232,6 +232,8 @@ def _declarator(node: "Node") -> "Node | str | None":
     for _ in range(_MAX_DECLARATORS):
         if found is None:
             return ""
+        if found.type == "operator_cast":
+            return f"operator {node_text(found.child_by_field_name('type'))}"
         inner = found.child_by_field_name("declarator")
         if inner is None and found.type in {
             "parenthesized_declarator",
@@ -263,8 +265,30 @@ def _initialised(node: "Node") -> "Node | str | None":
     return _declarator(declarator) if declarator is not None and declarator.type == "init_declarator" else None
 
 
+def _c_body(node: "Node") -> "Node | str | None":
+    """Return the name of the function whose body a block is, if the grammar did not recognise its head.
+
+    It does not know the parameters of K&R C that have types of their own, nor two heads that the preprocessor chooses
+    from.
+    """
+    head = node if node.parent is not None and node.parent.parent is None else None
+    for _ in range(_MAX_DECLARATORS):
+        head = head.prev_named_sibling if head is not None else None
+        while head is not None and head.type.startswith("preproc_") and head.named_child_count:
+            head = head.named_children[-1]
+        if head is None or head.type not in {"declaration", "ERROR"}:
+            return None
+        declarator = head.child_by_field_name("declarator")
+        while declarator is not None and declarator.type == "pointer_declarator":
+            declarator = declarator.child_by_field_name("declarator")
+        if declarator is not None and declarator.type == "function_declarator":
+            return _declarator(head)
+    return None
+
+
 _C: dict[str, NameRule] = {
     "function_definition": _declarator,
+    "compound_statement": _c_body,
     **_for_types("struct_specifier union_specifier enum_specifier", _c_type),
     "type_definition": _typedef,
     "preproc_function_def": _name_field,

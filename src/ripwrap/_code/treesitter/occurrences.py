@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 _MAX_PER_LINE = 100
 """Maximum number of places of a line; a line of generated code may have thousands."""
+_MAX_PARTS = 20
+"""Maximum number of parts of one parameter: its modifiers, name, type and value."""
+_MAX_DEPTH = 200
+"""Maximum number of nodes around a name that are looked at; expressions of hostile source are nested far deeper."""
 _PYTHON = frozenset({"python", "cython", "starlark"})
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _NO_CODE = frozenset({"heading", "table", "key"})
@@ -217,6 +221,8 @@ class _Finder:
         self._scopes: list[tuple[int, int]] = []
         """Start and end of each node that has a parameter or variable with the name."""
         self._offsets: list[int] = []
+        self._cursor = outline.root.walk()
+        self._steps = [_Step(outline.root, None)]
 
     def places(self, found: Iterable[tuple[int, int]]) -> Places:
         places = [place for row, column in found for place in self._place(row, column)]
@@ -278,15 +284,25 @@ class _Finder:
             yield Place(row, column, kind, syntax, is_member=is_member, receiver=receiver[1] if receiver else "")
 
     def _path(self, start: int) -> list[_Step]:
-        """Return the nodes around a byte, from the root to the leaf."""
-        cursor = self._outline.root.walk()
-        path = [_Step(self._outline.root, None)]
-        while cursor.goto_first_child_for_byte(start) is not None:
-            node = cursor.node
-            if node is None or not node.start_byte <= start < node.end_byte:
-                break
-            path.append(_Step(node, cursor.field_name))
-        return path
+        """Return the nodes around a byte, from the outermost to the leaf.
+
+        The bytes must be in order: the cursor only goes on, so that all of them together take one walk over the tree.
+        """
+        cursor, path = self._cursor, self._steps
+        while len(path) > 1 and path[-1].node.end_byte <= start:
+            while path[-1].node.end_byte <= start and cursor.goto_next_sibling():
+                path[-1] = self._step()
+            if path[-1].node.end_byte <= start:
+                cursor.goto_parent()
+                path.pop()
+        while path[-1].node.start_byte <= start and cursor.goto_first_child_for_byte(start) is not None:
+            path.append(self._step())
+        inner = len(path) - (path[-1].node.start_byte > start)
+        return path[max(inner - _MAX_DEPTH, 0) : inner]
+
+    def _step(self) -> _Step:
+        node = self._cursor.node
+        return _Step(self._outline.root if node is None else node, self._cursor.field_name)
 
     def _syntax(self, path: Sequence[_Step]) -> str:
         for step in reversed(path):
@@ -369,7 +385,7 @@ class _Finder:
         if at is None:
             return None
         node = path[at].node
-        kinds = {child.type for child in node.children}
+        kinds = {child.type for child in node.children} if node.child_count <= _MAX_PARTS else set[str]()
         made = next((step.node for step in reversed(path[:at]) if step.node.type in self._grammar.definitions), None)
         if node.type == "property_promotion_parameter" or not kinds.isdisjoint(
             {"accessibility_modifier", "readonly", "val", "var", "binding_pattern_kind"}
@@ -442,7 +458,7 @@ class _Finder:
             node, field = path[number].node, path[number + 1].field
             fields = table.get(node.type)
             if fields is not None and field in fields:
-                first = node.named_children[0] if field is None and node.named_children else None
+                first = node.named_child(0) if field is None else None
                 only = node.type in {
                     "parameter",
                     "class_parameter",
@@ -491,11 +507,11 @@ class _Finder:
             node, (child, field) = path[number].node, path[number + 1]
             fields = _CALLS.get(node.type)
             if fields is not None:
-                first = node.named_children[0] == child if node.named_children else False
-                return field in fields and (field is not None or first)
+                return field in fields and (field is not None or node.named_child(0) == child)
             if node.type not in _MEMBER_NAMES or field not in _LAST_FIELDS:
                 return False
-            if field is None and node.named_children[-1] != child and node.type != "generic_name":
+            last = node.named_child(node.named_child_count - 1)
+            if field is None and last != child and node.type != "generic_name":
                 return False
         return False
 

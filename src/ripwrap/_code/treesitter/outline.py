@@ -254,7 +254,7 @@ def _definition(grammar: Grammar, node: "Node", leading: set[int]) -> SyntaxDefi
     return SyntaxDefinition(
         name,
         kind_of(grammar, node),
-        _first_row(outer, leading),
+        _first_row(min(outer.start_point.row, line), leading),
         line,
         max(_last_row(end), line),
         outer.start_byte,
@@ -277,7 +277,7 @@ def _constant(grammar: Grammar, node: "Node", leading: set[int]) -> SyntaxDefini
         named = ""
     name = named if isinstance(named, str) else node_text(named)
     return SyntaxDefinition(
-        name, "", _first_row(node, leading), first, last, node.start_byte, node.end_byte, node, is_constant=True
+        name, "", _first_row(first, leading), first, last, node.start_byte, node.end_byte, node, is_constant=True
     )
 
 
@@ -299,8 +299,7 @@ def _defines(grammar: Grammar, node: "Node") -> bool:
     return rule is not None and rule(node) is not None
 
 
-def _first_row(node: "Node", leading: set[int]) -> int:
-    first = node.start_point.row
+def _first_row(first: int, leading: set[int]) -> int:
     while first - 1 in leading:
         first -= 1
     return first
@@ -343,7 +342,9 @@ def kind_of(grammar: Grammar, node: "Node") -> str:
 
 _KINDS = {
     **dict.fromkeys(("property_declaration", "event_declaration"), "property"),
-    **dict.fromkeys(("assignment", "short_var_declaration", "var_spec", "method_elem"), "function"),
+    **dict.fromkeys(
+        ("assignment", "short_var_declaration", "var_spec", "method_elem", "compound_statement"), "function"
+    ),
     **dict.fromkeys(("type_spec", "alias_declaration"), "type"),
 }
 

@@ -39,6 +39,14 @@ _MAX_ANGLE_BRACKETS = 1_000
 """Maximum number of angle brackets in a statement. It applies to languages in which nested angle brackets take the
 parser quadratic time or more.
 """
+_WITH_MACROS = frozenset({"c", "cpp", "objc"})
+_MACRO = re.compile(
+    r"^[ \t]*[A-Z][A-Z0-9_]{3,}[ \t]*$|(?<=[\w*][ \t])[A-Z][A-Z0-9_]{3,}(?=[ \t]+[a-zA-Z_~][\w:~]*[ \t]*\()",
+    re.MULTILINE,
+)
+"""Pattern for a macro alone on its line, or before the name of a function. The grammars know no such macros, and lose
+the definitions around them, so blanks are parsed in their places.
+"""
 _STATEMENT_END = re.compile("[;{}]")
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -75,7 +83,10 @@ def parse_outline(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> Sy
         return None
     from tree_sitter import Parser  # late: an optional package
 
-    raw = "\n".join(lines).replace("\0", " ").encode("utf-8", "replace")  # NUL ends the text in some grammars
+    code = "\n".join(lines).replace("\0", " ")  # NUL ends the text in some grammars
+    if grammar.name in _WITH_MACROS:
+        code = _MACRO.sub(lambda found: " " * len(found[0]), code)
+    raw = code.encode("utf-8", "replace")
     limit = time.thread_time() + timeout
     # If `progress_callback` returns True, the parser stops, and `parse` raises ValueError. The source is also passed as
     # a callback, because `progress_callback` has no effect if the source is bytes.

@@ -69,11 +69,7 @@ class CodeReader:
         return list(window_chunks(text)) if found is None else [Chunk(*fields) for fields in found]
 
     def outlines_of(self, sources: Sequence[Source]) -> Iterator[CodeOutline]:
-        """Yield the outline of each file; it is empty if the language has no grammar.
-
-        Raises:
-            MissingPackageError: The extra `code` is not installed.
-        """
+        """Yield the outline of each file; it is empty if the language has no grammar."""
         check_installed()
         for (path, text), found in zip(sources, self._ask("outline", sources), strict=True):
             lines = text.split("\n")
@@ -86,11 +82,7 @@ class CodeReader:
             yield CodeOutline(outline, [LiteralSpan(*one) for one in literals])
 
     def places_of(self, name: str, sources: Sequence[Source]) -> Iterator[tuple[Outline, Places]]:
-        """Yield for each file its outline, and the places that have a name; mentions if the file cannot be parsed.
-
-        Raises:
-            MissingPackageError: The extra `code` is not installed.
-        """
+        """Yield for each file its outline, and the places that have a name; mentions if the file cannot be parsed."""
         check_installed()
         for (path, text), found in zip(sources, self._ask("places", sources, name), strict=True):
             lines = text.split("\n")

@@ -277,11 +277,7 @@ async def embed_query(
     dimension: int | None = None,
     counter: SentCounter | None = None,
 ) -> "Matrix":
-    """Return the vector of a query, scaled to a length of 1; `embed_all()` explains the keyword arguments.
-
-    Raises:
-        EmbeddingError: The query could not be embedded.
-    """
+    """Return the vector of a query, scaled to a length of 1; `embed_all()` explains the keyword arguments."""
     requester = _Requester(embedder, limits or limits_of(embedder), dimension, counter or SentCounter())
     found: Matrix = (await requester.embed([query], query=True))[0]
     return found

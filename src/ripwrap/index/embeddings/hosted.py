@@ -74,11 +74,7 @@ class Hosted:
         )
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> Sequence[Sequence[float]]:
-        """Return a vector for each text, from one request.
-
-        Raises:
-            EmbeddingError: The request failed.
-        """
+        """Return a vector for each text, from one request."""
         if self.destination.leaves_machine and offline():
             raise self._make_error("RIPWRAP_OFFLINE is set, so nothing is sent; unset it to send texts", "setup")
         kind: Literal["query", "document"] = "query" if query else "document"

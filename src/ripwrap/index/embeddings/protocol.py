@@ -75,16 +75,7 @@ class Embedder(Protocol):
         ...
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> "Vectors":
-        """Return a vector for each text, in order, as lists or a numpy array; do not retry.
-
-        Args:
-            texts: Texts, at least one.
-            query: True if the texts are queries, false if they are documents. Some models embed queries and documents
-                differently.
-
-        Raises:
-            EmbeddingError: The texts could not be embedded.
-        """
+        """Return a vector for each text, in order, as lists or a numpy array; do not retry."""
         ...
 
 

@@ -99,11 +99,7 @@ def vectors_of(database: Connection, model: str, dimension: int, digests: Collec
 def store_batch(
     database: Connection, model: str, batch: Embedded[bytes], *, replace: bool = False
 ) -> tuple[EmbeddingModel, EmbeddingModel]:
-    """Store the vectors of a batch; return the model's row (dimension and generation) before and after.
-
-    Raises:
-        LengthError: The index has vectors of another length for this model, and `replace` is false.
-    """
+    """Store the vectors of a batch; return the model's row (dimension and generation) before and after."""
     from ripwrap.index.embeddings.vectors import pack  # late: numpy
 
     length = batch.vectors.shape[1]

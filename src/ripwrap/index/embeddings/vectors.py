@@ -44,16 +44,7 @@ _MIN_CENTRED_ROWS = 100  # with fewer vectors, the mean would be too similar to 
 
 
 def to_matrix(rows: object, count: int) -> Matrix:
-    """Return the answer of an embedder as a matrix; each row is scaled to a length of 1, except a row of zeros.
-
-    Args:
-        rows: Answer, of any type.
-        count: Number of rows that the answer must have.
-
-    Raises:
-        ValueError: The answer is not a list of `count` vectors, or has NaN or infinity in it. The message is the end
-            of a sentence: the caller puts 'MODEL answered with' before it.
-    """
+    """Return the answer of an embedder as a matrix; each row is scaled to a length of 1, except a row of zeros."""
     try:
         found = np.asarray(rows)
     except ValueError as error:
@@ -85,11 +76,7 @@ def pack(rows: npt.NDArray[Any]) -> list[bytes]:
 
 
 def unpack(blobs: Sequence[bytes], dimension: int) -> Halves:
-    """Convert the stored bytes of rows to a matrix, in the same order.
-
-    Raises:
-        ValueError: A row has a wrong length, because the database is damaged or the vector is from another model.
-    """
+    """Convert the stored bytes of rows to a matrix, in the same order."""
     for number, blob in enumerate(blobs):
         if len(blob) != 2 * dimension:
             raise ValueError(f"vector {number} has {len(blob)} bytes instead of {2 * dimension}; rebuild the index")
@@ -122,12 +109,6 @@ def find_nearest(
     All rows that are as near as the `k`-th nearest row are returned, so there may be more than `k`. The result is
     sorted by row number. Two equal rows always get exactly the same cosine, wherever they are in the matrix. A matrix
     of float16 is converted to float32 block by block.
-
-    Args:
-        rows: Normalised rows, float16 or float32.
-        query: Normalised vector.
-        k: Number of rows.
-        block: Number of float16 rows that are converted to float32 at a time.
     """
     wanted = widen(query)
     if k < 1 or not len(rows):

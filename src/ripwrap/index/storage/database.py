@@ -116,13 +116,7 @@ def check() -> None:
 
 
 def check_error(error: "sqlite3.Error") -> None:
-    """If SQLite interrupted a statement, raise the exception that is the reason; otherwise do nothing.
-
-    Raises:
-        TimeoutError: The caller is cancelled.
-        KeyboardInterrupt: Ctrl-C was pressed while sqlite3 ran a progress handler. Then sqlite3 only interrupts the
-            statement, and drops the exception.
-    """
+    """If SQLite interrupted a statement, raise the exception that is the reason; otherwise do nothing."""
     check()
     if code_of(error) == INTERRUPT:
         raise KeyboardInterrupt from error
@@ -148,11 +142,6 @@ def write_transaction(database: Connection, *, patience: float = WRITE_LOCK_TIME
     """Hold a write transaction; roll it back if the block raises an error.
 
     Only one write transaction can exist at a time.
-
-    Raises:
-        sqlite3.OperationalError: Another process held the lock for over `patience` seconds, or the database is
-            read-only.
-        TimeoutError: The caller is cancelled.
     """
     with _uninterrupted(database):
         _begin_write(database, patience)
@@ -217,11 +206,7 @@ def _begin_write(database: Connection, patience: float) -> None:
 
 
 def empty_database(path: Path) -> None:
-    """Empty a database without deleting its file; other connections see an ordinary change.
-
-    Raises:
-        sqlite3.Error: The file is damaged at its beginning, or another process writes to it.
-    """
+    """Empty a database without deleting its file; other connections see an ordinary change."""
     database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
     try:
         # DROP is not used, because it reads the pages of a table, which may be damaged: https://sqlite.org/pragma.html
@@ -244,11 +229,7 @@ def encode_text(text: str) -> str | bytes:
 
 
 def decode_text(value: str | bytes) -> str:
-    """Return a text or path that the database has stored; bytes that are not UTF-8 become lone surrogates.
-
-    Raises:
-        DamageError: The value has another type.
-    """
+    """Return a text or path that the database has stored; bytes that are not UTF-8 become lone surrogates."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     if not isinstance(value, str):  # a damaged value may be a number
@@ -259,44 +240,28 @@ def decode_text(value: str | bytes) -> str:
 def select_in(
     database: Connection, statement: str, values: Sequence[Any], before: Sequence[Any] = ()
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a statement with a list of values, in batches, because SQLite limits the length of the list.
-
-    Raises:
-        TimeoutError: The caller is cancelled.
-    """
+    """Yield the rows of a statement with a list of values, in batches, because SQLite limits the length of the list."""
     for some in batches(values):
         check()
         yield from database.execute(statement.format(",".join("?" * len(some))), (*before, *some))
 
 
 def own_text(value: object) -> str:
-    """Return a stored text that ripwrap has chosen, such as a version: it is never stored as bytes.
-
-    Raises:
-        DamageError: The value has another type.
-    """
+    """Return a stored text that ripwrap has chosen, such as a version: it is never stored as bytes."""
     if not isinstance(value, str):
         raise DamageError("a text has another type")
     return value
 
 
 def to_integer(value: object) -> int:
-    """Return a stored number.
-
-    Raises:
-        DamageError: The value is not an integer.
-    """
+    """Return a stored number."""
     if not isinstance(value, int):
         raise DamageError("a number has another type")
     return value
 
 
 def last_id(database: Connection, table: str) -> int:
-    """Return the highest id that a row of a table ever had; 0 if it had no row.
-
-    Raises:
-        DamageError: The number is lower than an id in the table.
-    """
+    """Return the highest id that a row of a table ever had; 0 if it had no row."""
     statement = f"SELECT (SELECT seq FROM sqlite_sequence WHERE name = ?), (SELECT max(id) FROM {table})"  # noqa: S608
     last, highest = database.execute(statement, (table,)).fetchone()
     found = 0 if last is None else to_integer(last)

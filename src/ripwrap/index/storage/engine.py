@@ -86,14 +86,7 @@ R = TypeVar("R")
 
 
 class EngineState(NamedTuple):
-    """Row of the database that describes a directory of tantivy.
-
-    Attributes:
-        folder: Name of the directory.
-        state: Random number, which is replaced when the documents change.
-        documents: Number of documents that belong to contents in the database; killed processes may have left further
-            documents.
-    """
+    """Row of the database that describes a directory of tantivy."""
 
     folder: str
     state: int
@@ -110,11 +103,7 @@ def is_available() -> bool:
 
 
 class EngineFolder:
-    """Directory in which tantivy stores documents. One thread at a time may use the object.
-
-    Attributes:
-        path: Path of the directory.
-    """
+    """Directory in which tantivy stores documents. One thread at a time may use the object."""
 
     def __init__(
         self, path: Path, schema: "Callable[[], tantivy.Schema]", analyzers: "dict[str, tantivy.TextAnalyzer]"
@@ -142,12 +131,7 @@ class EngineFolder:
             raise _unwritable_error(self.path, 0, str(error)) from error
 
     def searcher(self) -> "tantivy.Searcher":
-        """Return tantivy's searcher for the documents of the last commit.
-
-        Raises:
-            RebuildError: The directory is missing, damaged, or of another version.
-            RipwrapError: The directory cannot be read.
-        """
+        """Return tantivy's searcher for the documents of the last commit."""
         while True:  # try again if another process commits at the same time and removes files
             check()
             meta = _read_meta(self.path)
@@ -214,15 +198,7 @@ class EngineFolder:
         return index
 
     def writer(self, files: int) -> "tantivy.IndexWriter":
-        """Return a writer. The caller must hold the lock of the database, so that no other process writes.
-
-        Args:
-            files: Number of files to index, which decides the number of threads.
-
-        Raises:
-            RebuildError: The directory is missing or damaged.
-            RipwrapError: The directory cannot be written.
-        """
+        """Return a writer. The caller must hold the lock of the database, so that no other process writes."""
         threads = max(1, min(files // _FILES_PER_THREAD, _MAX_THREADS))
         if lacks_memory(_WRITE_BYTES + threads * _THREAD_BYTES):
             threads = 1
@@ -382,11 +358,7 @@ def _has_right_checksum(file: BinaryIO, size: int) -> bool:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a directory of tantivy, unless it is a symbolic link, or has files that are not tantivy's.
-
-    Raises:
-        OSError: A file cannot be removed.
-    """
+    """Remove a directory of tantivy, unless it is a symbolic link, or has files that are not tantivy's."""
     try:
         if not stat.S_ISDIR(path.lstat().st_mode):
             return
@@ -407,20 +379,7 @@ def files_in(path: Path) -> Iterator[os.DirEntry[str]]:
 
 @contextmanager
 def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
-    """Translate errors and panics that tantivy raises in the `with` block into errors of an index.
-
-    Args:
-        folder: The directory.
-        writing: True if the block writes. An error of unknown cause is reported as a limit that this process has
-            reached. If there is none, it is a full disk if the block writes, and otherwise damage.
-
-    Raises:
-        RebuildError: The directory is missing or damaged.
-        RipwrapError: The directory cannot be read or written.
-
-    A panic is a `PanicException` of PyO3, which is a BaseException and has no public name
-    (https://pyo3.rs/main/doc/pyo3/panic/struct.panicexception).
-    """
+    """Translate errors and panics that tantivy raises in the `with` block into errors of an index."""
     try:
         yield
     except OSError as error:

@@ -39,14 +39,7 @@ _OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern, rf"{PO
 
 
 class IndexFiles:
-    """The files of one index.
-
-    Attributes:
-        folder: Directory of the index.
-        database: Path of the database.
-        lock: Path of the lock that a process holds while it opens or deletes the database.
-        in_project: True if the directory is `.ripwrap` in the project.
-    """
+    """The files of one index."""
 
     def __init__(self, folder: Path, *, in_project: bool, named: bool) -> None:
         self.folder = folder
@@ -68,11 +61,7 @@ class IndexFiles:
         return sizes
 
     def remove_vectors(self, keep: Container[int] = ()) -> None:
-        """Remove the files with search graphs of vectors. A graph is rebuilt from the database when it is needed.
-
-        Args:
-            keep: Ids of the views whose graphs are kept.
-        """
+        """Remove the files with search graphs of vectors. A graph is rebuilt from the database when it is needed."""
         for name in self._vector_files():
             found = _VECTORS.fullmatch(name)
             if found is not None and int(found[1]) not in keep:
@@ -124,11 +113,7 @@ class IndexFiles:
         return [self.folder / one.name for one in files_in(self.folder) if POSTINGS_NAME.fullmatch(one.name)]
 
     def make_folder(self) -> None:
-        """Make the directory of the index, if it is missing.
-
-        Raises:
-            RipwrapError: The directory cannot be made, or `check()` finds a link, or a file of another program.
-        """
+        """Make the directory of the index, if it is missing."""
         self.check()
         try:
             make_private_folder(self.folder)
@@ -146,12 +131,6 @@ class IndexFiles:
         """Remove the database, the graphs of vectors, and the directories of full-text search and trigrams.
 
         Windows does not remove a file that another process has open. The database is then emptied instead.
-
-        Args:
-            why: Reason why the index is removed, for the error message.
-
-        Raises:
-            RipwrapError: A file cannot be removed.
         """
         try:
             self.remove_vectors()
@@ -182,15 +161,7 @@ def vectors_file(folder: Path, view: int, model: str) -> Path:
 
 
 def own_files(folder: Path, root: Path) -> re.Pattern[str] | None:
-    """Return a regular expression that matches the relative paths of an index's own files.
-
-    Args:
-        folder: Directory of the index; it may have other files in it, unless it is called `.ripwrap`.
-        root: Directory that the paths are relative to.
-
-    Returns:
-        The pattern; `None` if no file of the index is below the root.
-    """
+    """Return a regular expression that matches the relative paths of an index's own files."""
     if not folder.is_relative_to(root):
         return None
     if folder == root:

@@ -94,11 +94,7 @@ def write_new_file(path: Path, text: str, mode: int) -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a directory and its missing parents, with mode 0700.
-
-    Raises:
-        OSError: A directory cannot be made, or the path is not a directory.
-    """
+    """Make a directory and its missing parents, with mode 0700."""
     missing: list[Path] = []
     while not folder.exists():
         missing.append(folder)

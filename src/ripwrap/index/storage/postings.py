@@ -72,11 +72,7 @@ MIN_WASTE = 5_000
 
 
 def state_of(database: Connection) -> EngineState:
-    """Return the state of full-text search.
-
-    Raises:
-        DamageError: The database does not name the directory of full-text search.
-    """
+    """Return the state of full-text search."""
     row = database.execute("SELECT folder, state, documents FROM postings").fetchone()
     if row is None or not is_folder(row[0]):
         raise DamageError("the row about full-text search is damaged")
@@ -149,12 +145,7 @@ class Postings:
 
     @contextmanager
     def reading(self, database: Connection) -> "Generator[PostingsReader]":
-        """Hold a transaction that reads, and yield a reader of the documents for the state that the transaction sees.
-
-        Raises:
-            RebuildError: The directory is missing or damaged, or documents are missing.
-            RipwrapError: The directory cannot be read.
-        """
+        """Hold a transaction that reads, and yield a reader of the documents for the state that it sees."""
         opening = reading_state(database, state_of, lambda state: self._engine(state.folder).searcher())
         with opening as (state, searcher):
             reader = self._reader_of(searcher, state, database)
@@ -164,12 +155,7 @@ class Postings:
 
     @contextmanager
     def writing(self, database: Connection, files: int) -> "Generator[PostingsWriter]":
-        """Yield a writer of documents; commit the documents at the end of the block, and discard them after an error.
-
-        Raises:
-            RebuildError: The directory is missing or damaged.
-            RipwrapError: The disk is full, or the directory cannot be written.
-        """
+        """Yield a writer of documents; commit them at the end of the block, and discard them after an error."""
         writer = PostingsWriter(self._engine(state_of(database).folder), database, files)
         try:
             yield writer
@@ -352,11 +338,7 @@ class PostingsReader:
         self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
 
     def check_waste(self, least: int) -> None:
-        """Check the number of deleted documents that still take space, because tantivy has not merged their segments.
-
-        Raises:
-            RebuildError: There are too many deleted documents, so the index must be rebuilt.
-        """
+        """Check how many deleted documents still take space, because tantivy has not merged their segments."""
         deleted = self._counted - self._searcher.num_docs
         if deleted >= least and deleted * 2 >= self._counted:
             raise RebuildError("its full-text index has too many deleted documents")

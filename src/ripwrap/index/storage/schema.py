@@ -83,9 +83,6 @@ def read_versions(database: Connection) -> dict[str, str] | None:
 
     The result is `None` if the database is new, or not an index. It is empty if the table `meta`, which has the
     versions, is missing or was declared in another way.
-
-    Raises:
-        DamageError: A version is not a text.
     """
     if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID or is_empty(database):
         return None

@@ -64,16 +64,7 @@ class _StaleError(Exception):
 
 
 class Store:
-    """Database of an index. It is opened when it is first used, and any number of threads may use it.
-
-    Attributes:
-        folder: Directory of the index.
-        files: Files of the index.
-        postings: Full-text search of the index.
-        checks: Checksums of rows that this process has compared.
-        path: Path of the database.
-        versions: Versions of the code that makes the content, such as the chunker.
-    """
+    """Database of an index. It is opened when it is first used, and any number of threads may use it."""
 
     def __init__(
         self, folder: Path, versions: Mapping[str, str], *, ignored: bool = False, named: bool = False
@@ -120,13 +111,6 @@ class Store:
         """Call `call` with the database if there is an index, even an index that another chunker made.
 
         An index that has other tables, or that cannot be trusted, is deleted, and counts as missing.
-
-        Returns:
-            The result of the call; `None` if there is no index. No index is made.
-
-        Raises:
-            RipwrapError: The database cannot be opened or written, or belongs to another program.
-            TimeoutError: The caller is cancelled.
         """
 
         def call_if_made() -> T | None:
@@ -183,14 +167,6 @@ class Store:
         """Call `call` with the database as it is, on a new connection.
 
         This creates and rebuilds nothing and waits for no lock, so it can be called while a refresh is running.
-
-        Returns:
-            The result of the call; `None` if there is no index, or if it is in the project and not trusted.
-
-        Raises:
-            sqlite3.Error: The database is damaged, or cannot be read.
-            RipwrapError: The database or a file beside it is a link, or belongs to another program.
-            TimeoutError: The caller is cancelled.
         """
         if not self.path.exists():
             return None

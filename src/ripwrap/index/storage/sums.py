@@ -46,16 +46,7 @@ StoredRow = tuple[Any, ...]
 
 
 def sum_of_view(database: Connection, number: int, rows: Sequence[StoredRow]) -> bytes:
-    """Return the checksum of a view.
-
-    Args:
-        database: The index.
-        number: Id of the view.
-        rows: Rows of its files, with decoded paths, in the order of the paths.
-
-    Raises:
-        DamageError: The view is missing, or a value has a wrong type.
-    """
+    """Return the checksum of a view."""
     found = database.execute(f"{_SELECT_VIEWS} WHERE id = ?", (number,)).fetchone()
     if found is None:
         raise DamageError("a list of its files is missing")
@@ -83,9 +74,6 @@ def checked_rows(database: Connection, number: int | None) -> list[StoredRow]:
     """Return the rows of the files of a view, with decoded paths, after a comparison of the checksum of the view.
 
     The list is empty if `number`, the id of the view, is `None`.
-
-    Raises:
-        DamageError: The rows are damaged.
     """
     if number is None:
         return []
@@ -110,11 +98,7 @@ def compress_names(names: Sequence[Sequence[str]]) -> bytes:
 
 @lru_cache(maxsize=2048)
 def names_of(stored: bytes | None) -> tuple[tuple[str, ...], ...]:
-    """Return the names that each chunk of a content defines, as `compress_names()` has compressed them.
-
-    Raises:
-        DamageError: The stored bytes are damaged.
-    """
+    """Return the names that each chunk of a content defines, as `compress_names()` has compressed them."""
     if not stored:
         return ()
     try:
@@ -141,9 +125,6 @@ class RowChecks:
         """Compare the checksum of a view, unless this process has done so since the last change of the file.
 
         If `number`, the id of the view, is `None`, only the list of views is compared.
-
-        Raises:
-            DamageError: The rows of the view, or of the list of views, are damaged.
         """
         self._renew(database)
         self._check_list(database)
@@ -172,11 +153,7 @@ class RowChecks:
         self._listed = True
 
     def check_chunks(self, database: Connection, chunks: Collection[int]) -> None:
-        """Compare the checksums of the contents to which chunks belong.
-
-        Raises:
-            DamageError: A chunk is missing, or the rows of its content are damaged.
-        """
+        """Compare the checksums of the contents to which chunks belong."""
         self._renew(database)
         blobs = [blob for (blob,) in select_in(database, "SELECT blob FROM chunk WHERE id IN ({})", list(chunks))]
         if len(blobs) != len(chunks):
@@ -200,11 +177,7 @@ class RowChecks:
                 self._blobs.add(blob)
 
     def check_everything(self, database: Connection) -> None:
-        """Compare all rows, even those that were compared before, except contents that no view uses.
-
-        Raises:
-            DamageError: Rows are damaged.
-        """
+        """Compare all rows, even those that were compared before, except contents that no view uses."""
         self._state = ()
         check_count(database)
         self.check_view(database, None)
@@ -238,11 +211,7 @@ class RowChecks:
 
 
 def check_count(database: Connection) -> None:
-    """Compare the number of chunks with the number of documents in full-text search.
-
-    Raises:
-        DamageError: The numbers differ.
-    """
+    """Compare the number of chunks with the number of documents in full-text search."""
     statement = "SELECT (SELECT count(*) FROM chunk), (SELECT sum(documents) FROM postings)"
     chunks, documents = database.execute(statement).fetchone()
     if chunks != documents:

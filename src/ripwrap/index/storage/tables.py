@@ -29,13 +29,7 @@ and the size of a vector in bytes.
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """View of an index: a directory, on a branch, with the options that choose its files.
-
-    Attributes:
-        root: Directory, as a real path.
-        name: Name of the branch; see `branches.view_of()`.
-        options: Flags of rg that choose the files, as a JSON list.
-    """
+    """View of an index: a directory, on a branch, with the options that choose its files."""
 
     root: str
     name: str
@@ -63,17 +57,7 @@ def _follows(options: str) -> bool:
 
 
 class Row(NamedTuple):
-    """File of a view, in the state that the index stores.
-
-    Attributes:
-        path: Path, relative to the root of the view.
-        blob: Id of the content of the file; `None` if the file is left out of the index.
-        note: `'binary'`, `'unreadable'` or `'cut'` (only the beginning is indexed); `None` if all of the file is
-            indexed.
-        size: Size in bytes; -1 if the next refresh must read the file again.
-        mtime_ns: Time of the last change of content, in nanoseconds.
-        ctime_ns: Time of the last change of any kind (ctime), in nanoseconds.
-    """
+    """File of a view, in the state that the index stores."""
 
     path: str
     blob: int | None
@@ -100,13 +84,7 @@ class Sent(NamedTuple):
 
 
 class EmbeddingModel(NamedTuple):
-    """State of the embeddings of one model in an index.
-
-    Attributes:
-        dimension: Number of values in a vector; `None` if the index has no embeddings of the model.
-        generation: Random number that is replaced when embeddings are added or removed; `None` if the index has no
-            embeddings of the model.
-    """
+    """State of the embeddings of one model in an index."""
 
     dimension: int | None
     generation: int | None
@@ -141,11 +119,7 @@ def number_of(database: Connection, view: View) -> int | None:
 
 
 def rows_of(database: Connection, number: int | None) -> dict[str, Row]:
-    """Return the stored rows of the files of a view, by path; empty if `number`, the id of the view, is `None`.
-
-    Raises:
-        DamageError: The rows are damaged.
-    """
+    """Return the stored rows of the files of a view, by path; empty if `number`, the id of the view, is `None`."""
     return {row[0]: Row._make(row) for row in checked_rows(database, number)}
 
 
