@@ -70,7 +70,7 @@ NOT_RUN = {
     ("remote.md", "import asyncio"): "needs another machine; the tests in `remote` have a server",
     ("remote.md", "ripwrap search"): "needs another machine; the tests in `remote` have a server",
     ("remote.md", "rg = await host.install()"): "needs another machine; the tests in `remote` have a server",
-    ("scan.md", "$ ripwrap scan --redact"): "needs rules of gitleaks; `_scan/test_gitleaks.py` has some",
+    ("scan.md", "$ ripwrap scan --redact"): "needs a file of rules; `_scan/test_rule_file.py` has some",
     (
         "tests.md",
         "from ripwrap import sync\n\n\ndef test_",

@@ -68,8 +68,8 @@ if TYPE_CHECKING:
     from ripwrap._overlay import overlay
     from ripwrap._ripgrep.limiter import limit_processes
     from ripwrap._ripgrep.progress import Progress
-    from ripwrap._scan.gitleaks import load_rules
     from ripwrap._scan.reports import Baseline, sarif
+    from ripwrap._scan.rule_file import load_rules
     from ripwrap._scan.rules import Allowlist, Rule
     from ripwrap._scan.scan import scan
     from ripwrap._scan.secrets import SECRET_RULES
@@ -300,7 +300,7 @@ _NAMES = {
     "_operations.outline": "outline",
     "_scan.scan": "scan",
     "_scan.rules": "Rule Allowlist",
-    "_scan.gitleaks": "load_rules",
+    "_scan.rule_file": "load_rules",
     "_scan.reports": "Baseline sarif",
     "_scan.secrets": "SECRET_RULES",
     "_operations.search": "search search_messages",

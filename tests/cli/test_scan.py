@@ -23,12 +23,13 @@ RULES = r"""
 [[rules]]
 id = "token"
 description = "A token"
-regex = '''tok_[a-z]{4}'''
+pattern = '''tok_[a-z]{4}'''
 tags = ["secret"]
 
 [[rules]]
 id = "lines"
-regex = '''begin[\s\S]+?end'''
+pattern = '''begin[\s\S]+?end'''
+multiline = true
 """
 
 
@@ -180,13 +181,18 @@ def test_errors_exit_with_2(arguments: tuple[str, ...], says: str, planted: Path
 
 
 def test_a_rule_that_does_not_compile_is_named(planted: Path) -> None:
-    (planted / "rules.toml").write_text("[[rules]]\nid = 'bad'\nregex = 'a(b'\n", "utf-8")
+    for pattern in ("a(b", r"\p{Foo}", "a(?=b)"):
+        (planted / "rules.toml").write_text(f"[[rules]]\nid = 'bad'\npattern = '{pattern}'\n", "utf-8")
+        done = run("scan", "--rules", "rules.toml", cwd=planted, code=2)
+        assert "rule 'bad': regex parse error" in done.stderr.decode()
+        assert "^" in done.stderr.decode()
+
+
+def test_file_of_gitleaks_is_an_error_that_says_what_to_do(planted: Path) -> None:
+    (planted / "rules.toml").write_text("title = 'x'\n[[rules]]\nid = 'a'\nregex = 'b'\n", "utf-8")
     done = run("scan", "--rules", "rules.toml", cwd=planted, code=2)
-    assert "rules.toml: rule 1 (bad): a missing ) in the pattern 'a(b', at character 4" in done.stderr.decode()
-    (planted / "rules.toml").write_text("[[rules]]\nid = 'bad'\nregex = '\\p{Foo}'\n", "utf-8")
-    done = run("scan", "--rules", "rules.toml", cwd=planted, code=2)
-    assert "rule 'bad': regex parse error" in done.stderr.decode()
-    assert "^" in done.stderr.decode()
+    assert "rules.toml is a file of gitleaks" in done.stderr.decode()
+    assert "or run gitleaks" in done.stderr.decode()
 
 
 def test_a_baseline_is_what_was_written(tmp_path: Path, plant: Plant) -> None:

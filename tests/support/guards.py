@@ -664,6 +664,20 @@ GUARDS: tuple[Guard, ...] = (
         "workspace/test_limits.py::test_ignore_file_behind_a_link_out_of_the_root_has_no_rules",
     ),
     Guard(
+        "rg is given no large ignore file",
+        "_ripgrep/named_paths.py",
+        "if special or info.st_size > MAX_IGNORE_FILE_BYTES:",
+        "if special:",
+        "_ripgrep/test_named_paths.py::test_rg_is_not_given_an_ignore_file_that_is_too_large",
+    ),
+    Guard(
+        "rg is given no pipe as an ignore file",
+        "_ripgrep/named_paths.py",
+        "if special or info.st_size > MAX_IGNORE_FILE_BYTES:",
+        "if info.st_size > MAX_IGNORE_FILE_BYTES:",
+        "workspace/test_limits.py::test_pipe_as_an_ignore_file_does_not_block",
+    ),
+    Guard(
         "ignore files are read up to a limit",
         "_ignore/rules.py",
         "content = read_start(path, MAX_RULES_BYTES + 1)",

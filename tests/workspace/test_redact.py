@@ -401,17 +401,17 @@ def test_large_file_is_judged_line_by_line_at_its_end(plant: Plant) -> None:
 RULES_FILE = r"""
 [[rules]]
 id = "ticket"
-regex = '''(?i)\bticket[ \t]*[:=][ \t]*(TK-[[:digit:]]{4,})(?:\s|$)'''
+pattern = '''(?i)\bticket[ \t]*[:=][ \t]*(TK-[0-9]{4,})(?:\s|$)'''
 keywords = ["absent"]
 path = '''\.never$'''
 [[rules.allowlists]]
-regexTarget = "line"
-regexes = ['''# example\z''']
+target = "line"
+regexes = ['''# example$''']
 
 [[rules]]
 id = "noise"
-regex = '''noise=(\w+)-(\w+)'''
-secretGroup = 2
+pattern = '''noise=(\w+)-(\w+)'''
+secret_group = 2
 entropy = 2.5
 
 [[rules]]

@@ -1,1 +1,1 @@
-"""A scan by rules: the rules, gitleaks' files of them, the passes over the files, and reports."""
+"""A scan by rules: the rules, files of them, the passes over the files, and reports."""

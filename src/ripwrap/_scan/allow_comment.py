@@ -1,6 +1,6 @@
-"""Exception of the built-in rules, and of the rules in files of gitleaks; it makes Pydantic's first validator."""
+"""Exception of the built-in rules, and of the rules in files; it makes Pydantic's first validator."""
 
 from ripwrap._scan.rules import Allowlist
 
 ALLOW_COMMENT = Allowlist(regexes=("gitleaks:allow",), target="line")
-"""Exception for lines with the comment `gitleaks:allow`, which gitleaks leaves out, whatever the rule is."""
+"""Exception for lines with the comment `gitleaks:allow`, as gitleaks has it."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Annotated, Unpack
 
 from ripwrap import sync
-from ripwrap._scan.gitleaks import load_rules
 from ripwrap._scan.reports import Baseline, sarif
+from ripwrap._scan.rule_file import load_rules
 from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan import REFUSED
 from ripwrap._scan.secrets import SECRET_RULES
@@ -37,9 +37,7 @@ Exit codes:
 
 def run_scan(
     *paths: Annotated[str, Option("Files and directories [default: all]; - is standard input")],
-    rules: Annotated[
-        str | None, Option("TOML file in gitleaks' format [default: built-in rules]", SCAN, "FILE")
-    ] = None,
+    rules: Annotated[str | None, Option("TOML file of rules [default: built-in rules]", SCAN, "FILE")] = None,
     sarif_output: Annotated[bool, Option("Print a log in SARIF 2.1.0", SCAN, names=("--sarif",))] = False,
     baseline: Annotated[
         str | None, Option("Leave out texts that --write-baseline stored in FILE", SCAN, "FILE")
@@ -120,7 +118,7 @@ scan = Command(
     "[PATH]...",
     examples=(
         "ripwrap scan --redact",
-        "ripwrap scan --rules .gitleaks.toml",
+        "ripwrap scan --rules rules.toml",
         "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
         "ripwrap scan --write-baseline known.json",
         "ripwrap scan --baseline known.json",
