@@ -183,19 +183,14 @@ class IgnoreStack:
         levels = tuple(((start, rules), *level) if rules.rules else level for rules, level in pairs)
         return replace(stack, levels=levels, cut=tuple(rules.cut for rules in found if rules.cut))
 
-    def match(self, path: str, *, is_folder: bool) -> IgnoreRule | None:
-        """Return the rule that decides about a path, or `None` if no rule matches."""
+    def is_ignored(self, path: str, *, is_folder: bool) -> bool | None:
+        """Return True if a path is ignored, False if a rule with `!` includes it, or `None` if no rule matches."""
         for level in self.levels:
             for start, rules in level:
                 rule = rules.match(path[start:], is_folder=is_folder)
                 if rule is not None:
-                    return rule
+                    return rule.ignores
         return None
-
-    def is_ignored(self, path: str, *, is_folder: bool) -> bool | None:
-        """Return True if a path is ignored, False if a rule with `!` includes it, or `None` if no rule matches."""
-        rule = self.match(path, is_folder=is_folder)
-        return None if rule is None else rule.ignores
 
 
 def outer_rules(root: str, sub: str) -> tuple[str, list[str]]:
