@@ -1,8 +1,12 @@
 """`outline()`: the definitions of a file, in the order of their lines, and files that have none."""
 
+import argparse
 import ast
+import inspect
 import os
 import tracemalloc
+import types
+import typing
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,8 +75,9 @@ def test_samples_are_of_twenty_languages() -> None:
     assert len({Path(name).suffix for name in NAMES}) >= 20
 
 
-def test_outline_of_python_has_the_definitions_of_ast() -> None:
-    path = Path(ast.__file__)
+@pytest.mark.parametrize("module", [argparse, inspect, typing])
+def test_outline_of_python_has_the_definitions_of_ast(module: types.ModuleType) -> None:
+    path = Path(inspect.getfile(module))
     nodes = [
         (node.name, node.lineno)
         for node in ast.walk(ast.parse(path.read_text()))
