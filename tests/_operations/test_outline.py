@@ -78,10 +78,11 @@ def test_samples_are_of_twenty_languages() -> None:
 @pytest.mark.parametrize("module", [argparse, inspect, typing])
 def test_outline_of_python_has_the_definitions_of_ast(module: types.ModuleType) -> None:
     path = Path(inspect.getfile(module))
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, getattr(ast, "TypeAlias", ast.ClassDef))
     nodes = [
-        (node.name, node.lineno)
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        (getattr(node.name, "id", node.name), node.lineno)  # the name of `type T = …` (Python 3.12) is a node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, kinds)
     ]
     found = [(one.name.split(".")[-1], one.line) for one in sync.outline(path)]
     assert sorted(found) == sorted(nodes) and len(nodes) > 100

@@ -128,7 +128,6 @@ def _fit_to_budget(
     A definition of more than `MAX_DEFINITION_LINES` lines is not shown as a whole. If the text of a result does not
     fit, the answer shows the first lines of that result, and no text of the results after that result.
     """
-
     if chunks and (missing := missing_code()) is not None:
         notes = [*notes, missing]
 
