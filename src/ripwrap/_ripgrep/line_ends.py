@@ -67,7 +67,7 @@ def _parts(tokens: Sequence[str], *, dot: bool) -> Iterator[str]:
 
 
 def _further_lookbehinds(tokens: Sequence[str], *, verbose: bool, dot: bool) -> Iterator[str]:
-    r"""Yield the alternatives of a lookbehind in which `\r\n` ends lines; PCRE2 wants a fixed length for each of them."""
+    r"""Yield alternatives of a lookbehind in which `\r\n` ends lines; PCRE2 wants a fixed length for each of them."""
     named = [_NEWLINE.fullmatch(one) if one != "\n" or not verbose else None for one in tokens]
     ends = [found or _matches(one, "\n", dot=dot) for one, found in zip(tokens, named, strict=True)]
     if "(" not in tokens and sum(map(bool, ends)) <= 6:  # a group would be counted twice, and 2**6 are enough
