@@ -13,8 +13,9 @@ import pytest
 
 import ripwrap
 from ripwrap import Rule, sync, testing
-from ripwrap._ripgrep.named_paths import FAKE_FILES, missing_paths_as_warnings
+from ripwrap._ripgrep.named_paths import FAKE_FILES, MAX_IGNORE_FILE_BYTES, missing_paths_as_warnings
 from ripwrap.binary import RgBinary
+from ripwrap.places import Items
 from support.hosts import ThisMachine
 
 Plant = Callable[..., Path]
@@ -255,3 +256,59 @@ def test_command_line_warns_about_missing_paths_and_goes_on(plant: Plant, caplog
     with caplog.at_level(logging.WARNING, "ripwrap"):
         assert [one.path for one in counts] == ["a"]
     assert "nope: " in caplog.text
+
+
+# Each ignore file that rg reads before it searches, below the directory that holds the searched one, and the options
+# with which rg does not read it.
+IGNORE_FILES = {
+    ".gitignore": ("no_ignore_vcs", "no_ignore"),
+    ".ignore": ("no_ignore_dot", "no_ignore"),
+    ".rgignore": ("no_ignore_dot", "no_ignore"),
+    ".git/info/exclude": ("no_ignore_vcs", "no_ignore"),
+    "sub/.gitignore": ("no_ignore_vcs", "no_ignore"),
+    "sub/.ignore": ("no_ignore_dot", "no_ignore"),
+    "sub/.rgignore": ("no_ignore_dot", "no_ignore"),
+    "sub/.git/info/exclude": ("no_ignore_vcs", "no_ignore"),
+    "named": ("no_ignore_files",),
+}
+
+
+@pytest.mark.parametrize("file", IGNORE_FILES)
+def test_rg_is_not_given_an_ignore_file_that_is_too_large(plant: Plant, file: str) -> None:
+    root = plant({"sub/deep/a.py": "needle\n", "b.py": "", file: "x\n"})
+    given: Any = {"ignore_file": root / file} if file == "named" else {}
+    asked: list[Callable[..., Any]] = [
+        lambda **options: [one.path for one in sync.search("needle", cwd=root / "sub", **options)],
+        lambda **options: [one.path for one in sync.grep("needle", cwd=root, paths="sub", **options)],
+        lambda **options: [*sync.files(cwd=root / "sub", **options)],
+        lambda **options: [*sync.count("needle", cwd=root, paths=["b.py", "sub"], **options)],
+    ]
+    with (root / file).open("r+b") as opened:
+        for size, refused in ((MAX_IGNORE_FILE_BYTES, False), (MAX_IGNORE_FILE_BYTES + 1, True)):
+            opened.truncate(size)
+            for ask in asked:
+                if refused:
+                    with pytest.raises(ripwrap.RipwrapError) as caught:
+                        ask(**given)
+                    name = os.path.join(*file.split("/"))
+                    assert f"{name} is larger than 1,048,576 bytes, so rg was not started" in str(caught.value)
+                    assert str(caught.value).endswith(f"{IGNORE_FILES[file][-1]}=True")
+                    for option in IGNORE_FILES[file]:
+                        assert ask(**given, **{option: True})
+                else:
+                    assert ask(**given)
+    # rg reads no ignore file for a file that is named, and none of a place that is no directory.
+    if file != "named":
+        assert [one.path for one in sync.grep("needle", cwd=root, paths="sub/deep/a.py")] == ["sub/deep/a.py"]
+        assert sync.grep("needle", where=Items([("a", "needle")]), cwd=root).total_matches == 1
+
+
+def test_error_about_a_large_ignore_file_names_the_argument_of_the_tools(plant: Plant) -> None:
+    root = plant({"a.py": "needle\n", ".gitignore": "x\n"})
+    os.truncate(root / ".gitignore", MAX_IGNORE_FILE_BYTES + 1)
+    workspace = sync.Workspace(root, timeout=60)
+    for answer in (workspace.grep_content("needle"), workspace.ls(), workspace.find_files("*.py")):
+        assert ".gitignore is larger than 1,048,576 bytes" in answer
+        assert "pass include_ignored=True" in answer
+    assert "1 match" in workspace.grep_content("needle", include_ignored=True)
+    assert "1 match" in workspace.grep_content("needle", "a.py")

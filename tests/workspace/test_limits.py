@@ -246,6 +246,8 @@ def test_pipe_as_an_ignore_file_does_not_block(plant: Plant, kind: str) -> None:
     assert read_rules(str(root / kind)).rules == ()
     workspace = sync.Workspace(root, timeout=1)
     assert "sub/deep/" in workspace.find_files("*", entry_type="directory")  # without rg
+    assert f"{kind} is no regular file, so rg was not started" in workspace.ls()
+    (root / kind).unlink()
     assert "stopped after 1 second" in workspace.ls()  # rg blocks, and is stopped
 
 

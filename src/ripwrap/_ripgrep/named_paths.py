@@ -1,4 +1,4 @@
-"""Check the paths that a caller names: paths to search, and ignore files.
+"""Check the paths that a caller names, paths to search and ignore files, and the ignore files that apply to them.
 
 rg goes on if a named path is missing or cannot be read. An answer without a place for errors would then look complete,
 so these paths are checked before rg is started (`Query.must_exist`). After its end, rg's own errors about them count,
@@ -9,8 +9,8 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.query import Query
 from ripwrap._text import shown
 from ripwrap._windows import IS_WINDOWS
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import PathError
 
 FAKE_FILES = "RIPWRAP_FAKE_FILES"
@@ -38,6 +38,17 @@ _CORRECT = {
     "paths": HintedText("; check ", Hint("paths", kind="correct"), " or ", _CWD),
     "ignore_file": HintedText("; check ", Hint("ignore_file", kind="correct")),
 }
+MAX_IGNORE_FILE_BYTES = 1 << 20
+"""Maximum size in bytes of an ignore file that rg may read, for which it needs up to two seconds and 450 MB."""
+
+_KINDS = {
+    ".rgignore": "no_ignore_dot",
+    ".ignore": "no_ignore_dot",
+    ".gitignore": "no_ignore_vcs",
+    ".git/info/exclude": "no_ignore_vcs",
+}
+"""Map from the ignore files of a directory to the option with which rg does not read them, besides `no_ignore`."""
+
 _FEW = 64
 """Number of paths that are checked in less time than rg needs to start."""
 
@@ -67,16 +78,54 @@ async def check_named(query: Query) -> None:
 
     The thread of an anyio before 4.14 keeps the task of the caller, and with it a generator that was never closed.
     """
-    if query.must_exist and len(query.paths) > _FEW:
+    if len(query.paths) > _FEW:
         await in_thread(lambda: check_named_blocking(query))
     else:
         check_named_blocking(query)
 
 
 def check_named_blocking(query: Query) -> None:
-    """Raise an error if a path that must exist is missing or cannot be read; on a host, do nothing."""
-    if query.must_exist and query.on is None and FAKE_FILES not in os.environ:
+    """Raise an error if a path that must exist cannot be read, or rg should not read an ignore file; not on a host."""
+    if query.on is not None or FAKE_FILES in os.environ:
+        return
+    if query.must_exist:
         _check(query, lambda path: _error_number(query, path))
+    if query.place is None and query.mode != "types":
+        _check_ignore_files(query)
+
+
+def _check_ignore_files(query: Query) -> None:
+    """Raise an error if an ignore file in a searched directory or above it is too large, or is a pipe or device.
+
+    rg has no limit: from 5 MB of globs it makes a regex in 9 seconds and 2 GB.
+    """
+    for path, option in _ignore_files(query):
+        with suppress(OSError):
+            info = os.stat(path)
+            special = not (stat.S_ISREG(info.st_mode) or stat.S_ISDIR(info.st_mode))
+            if special or info.st_size > MAX_IGNORE_FILE_BYTES:
+                what = "is no regular file" if special else f"is larger than {MAX_IGNORE_FILE_BYTES:,} bytes"
+                said = f"the ignore file {shown(os.path.realpath(path))} {what}, so rg was not started; "
+                raise RipwrapError(HintedText(said, "shorten or remove it, or pass ", Hint(option, value=True)))
+
+
+def _ignore_files(query: Query) -> Iterator[tuple[str, str]]:
+    """Yield the paths of the ignore files that rg would read before a search, each with the option that prevents it."""
+    options = query.options
+    if not options.get("no_ignore_files"):
+        yield from ((os.path.join(query.cwd, path), "no_ignore_files") for path in query.values("ignore_file"))
+    off = {"no_ignore_dot": options.get("no_ignore_dot"), "no_ignore_vcs": options.get("no_ignore_vcs")}
+    kinds = () if options.get("no_ignore") else [name for name, option in _KINDS.items() if not off[option]]
+    seen = set[tuple[int, int]]()
+    for path in query.paths if kinds else ():
+        folder = os.path.join(query.cwd, path)
+        with suppress(OSError):
+            while stat.S_ISDIR((info := os.stat(folder)).st_mode):  # rg reads no ignore files for a file that is named
+                if (info.st_dev, info.st_ino) in seen:  # the directory above `/` is `/`
+                    break
+                seen.add((info.st_dev, info.st_ino))
+                yield from ((os.path.join(folder, kind), "no_ignore") for kind in kinds)
+                folder = os.path.join(folder, os.pardir)  # of a link, the directory above its target
 
 
 def check_exist(query: Query) -> None:

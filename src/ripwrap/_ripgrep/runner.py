@@ -72,7 +72,7 @@ class _RgRunner(ABC):
         if step.install:
             binary = await self._find(step.query, step.timeout)
         else:
-            binary = await self.call(partial(find_installed_rg, step.query, self._rg))
+            binary = await self.call(partial(_find_installed, step.query, self._rg))
         if step.query.is_plain:
             return await self._collect(step, left(), binary, Plan((Part(step.query),)))
         planned = await plan(step.query, cast("Runner", self), left())
@@ -252,6 +252,11 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
         return result
     coroutine.close()
     raise RuntimeError(f"{coroutine!r} was suspended; it may only await methods of its runner")
+
+
+def _find_installed(query: Query, rg: Rg) -> RgBinary:
+    check_named_blocking(query)
+    return find_installed_rg(query, rg)
 
 
 async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
