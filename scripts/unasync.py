@@ -215,8 +215,7 @@ TARGETS = (
             "watch": (
                 "from ripwrap.index.watch import watch_blocking\n\n"
                 "        seconds = check_timeout(timeout)\n"
-                "        watched = self._journal.watched\n"
-                "        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, watched)"
+                "        return watch_blocking(self._root, self._store.folder, self.refresh, seconds)"
             ),
         },
     ),

@@ -36,7 +36,6 @@ from trio.testing import MockClock
 import ripwrap
 import tool_definitions
 from ripwrap import Workspace, mcp
-from ripwrap.binary import RgBinary
 from ripwrap.cli.commands import meaning
 from ripwrap.cli.mcp import run_mcp
 from ripwrap.errors import RipwrapError
@@ -44,7 +43,6 @@ from ripwrap.mcp import clients, transports
 from ripwrap.mcp.transports import warn_without_rg
 from ripwrap.workspace import schemas
 from support.cli import run
-from support.counting import CountingRg, inotify_instances
 from support.mcp_process import Forked, forked, python, ripwrap_mcp
 from support.mcp_server import OVER_HTTP, RIPWRAP_MCP, Stuck, listening, patient, serve_http, stuck_rg
 from support.opening import before_opening
@@ -743,27 +741,6 @@ async def test_server_with_anchors_finds_a_line_again(
     async with Client(mcp.server(folder_of_code), mode=mode) as client:
         with pytest.raises(MCPError, match="no tool 'resolve'; the tools are"):
             await client.call_tool("resolve", {"anchor": f"src/a.py#{anchor}"})
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
-@ON_ASYNCIO
-@pytest.mark.anyio
-async def test_server_watches_its_folders_until_it_ends(
-    folder_of_code: Path, tmp_path: Path, rg: RgBinary, mode: str, anyio_backend: str
-) -> None:
-    counting = CountingRg(tmp_path, rg)
-    server = mcp.server(folder_of_code, index=tmp_path / "home", rg=counting.path)
-    async with Client(server, mode=mode) as client:
-        await client.call_tool("index_codebase")
-        for _ in range(3):
-            assert "with the index" in answer(await client.call_tool("codebase_search", {"query": "needle"}))
-        assert counting.listings == 1
-        (folder_of_code / "new.py").write_text("def needle(): ...\n")
-        for _ in range(3):
-            assert "new.py" in answer(await client.call_tool("codebase_search", {"query": "needle"}))
-        assert counting.listings == 2
-        assert inotify_instances() == 1
-    assert inotify_instances() == 0
 
 
 @ON_ASYNCIO

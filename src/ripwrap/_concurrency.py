@@ -2,8 +2,10 @@
 
 import inspect
 import itertools
+import mmap
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -19,6 +21,10 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from ripwrap._windows import IS_WINDOWS
+from ripwrap.errors import RipwrapError
+
+if sys.platform != "win32":
+    import resource
 
 T = TypeVar("T")
 
@@ -108,6 +114,64 @@ _LOOP_PACKAGES = frozenset({"ripwrap", "asyncio", "anyio", "trio", "uvloop"})
 _LIMITER: "RunVar[anyio.CapacityLimiter]" = RunVar("ripwrap_threads")
 
 
+_DESCRIPTORS = 8
+"""Number of files that a call may open at a time. A process that cannot open as many has reached its limit."""
+_SMALL_FILE_BYTES = 1 << 30
+"""A lower limit of the size of files is named as the cause of a failed write."""
+
+
+def lacks_memory(size: int) -> bool:
+    """Return True if a limit of this process (`ulimit -v`) leaves no room for `size` bytes.
+
+    Code in Rust ends the process when it gets no memory, so it must be asked before.
+    """
+    if sys.platform == "win32" or resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return False
+    try:
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+    except OSError:
+        return True
+    return False
+
+
+def reached_limit(memory: int = 1 << 24) -> str:
+    """Return the limit of the system that this process has reached, found out by trying; empty if there is none.
+
+    `memory` is the number of bytes that the process must still be able to get.
+    """
+    opened_files: list[int] = []
+    try:
+        opened_files.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(_DESCRIPTORS))
+    except OSError:
+        return "the number of open files (ulimit -n)"
+    finally:
+        for descriptor in opened_files:
+            os.close(descriptor)
+    if lacks_memory(memory):
+        return "memory (ulimit -v)"
+    try:
+        threading.Thread(target=int).start()
+    except RuntimeError:
+        return "the number of processes and threads (ulimit -u)"
+    if sys.platform != "win32" and 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[0] < _SMALL_FILE_BYTES:
+        return "the size of files (ulimit -f)"
+    return ""
+
+
+@contextmanager
+def thread_errors() -> Generator[None]:
+    """Translate the error of a thread that the system does not start into one that names the limit."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+        limit = f"the limit of {reached_limit() or 'memory or threads'} is reached"
+        raise RipwrapError(
+            f"could not start a thread: {limit}; raise the limit, or end programs, and try again"
+        ) from error
+
+
 def refuse_copy(self: object) -> NoReturn:
     """Raise the error of `pickle` and `copy` for an object that holds locks and open files, as its `__reduce__`."""
     name = type(self).__name__
@@ -153,7 +217,8 @@ async def in_thread(call: Callable[[], T]) -> T:
     # (trio.to_thread.run_sync, "limiter"), and later calls must not wait for a thread that hangs.
     async with limiter:
         try:
-            return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
+            with thread_errors():
+                return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
         except BaseException:
             cancelled.set()
             await _wait_for_child(cancelled)
@@ -179,7 +244,10 @@ async def in_thread_to_end(call: Callable[[], T]) -> T:
 
     async def shielded(ended: anyio.Event) -> None:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(run, limiter=anyio.CapacityLimiter(1))
+            try:
+                await anyio.to_thread.run_sync(run, limiter=anyio.CapacityLimiter(1))
+            except RuntimeError as error:  # there is no thread
+                errors.append(error)
         ended.set()
 
     # A second cancellation of an asyncio task interrupts even a shielded wait. So the thread runs in a separate task,
@@ -192,7 +260,8 @@ async def in_thread_to_end(call: Callable[[], T]) -> T:
         finally:
             cancelled.set()
     if errors:
-        raise errors[0]
+        with thread_errors():
+            raise errors[0]
     return outcome[0]
 
 

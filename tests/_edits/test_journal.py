@@ -325,10 +325,43 @@ def test_directory_that_becomes_a_link_is_not_followed(plant: Plant, journals: P
                 (folder / "sub").rename(folder / "gone")
                 (folder / "sub").symlink_to(tmp_path / "elsewhere")
 
+    plan = planned(folder)
     with pytest.raises(OSError, match=r"directory|symbolic"):
-        apply_edits(str(folder), planned(folder), journals, disk=Swapping())
+        apply_edits(str(folder), plan, journals, disk=Swapping())
     assert (tmp_path / "elsewhere/a").read_bytes() == b"foo"
     assert (folder / "gone/a").read_bytes() == b"foo"
+    # The temporary file is in the directory that was moved. It is in the way of no later change, which removes it.
+    shutil.copytree(folder / "gone", tmp_path / "copy")
+    (folder / "sub").unlink()
+    (folder / "gone").rename(folder / "sub")
+    for place in (journals, tmp_path / "other journals"):
+        shutil.copytree(tmp_path / "copy", folder / "sub", dirs_exist_ok=True)
+        apply_edits(str(folder), plan, place)
+        assert (folder / "sub/a").read_bytes() == b"longer"
+    shutil.rmtree(journals)
+    shutil.copytree(tmp_path / "copy", folder / "sub", dirs_exist_ok=True)
+    apply_edits(str(folder), plan, journals)
+    assert contents(folder) == {"sub/a": b"longer"}
+
+
+@pytest.mark.parametrize("moment", range(1, 14))
+def test_same_change_with_other_journals_meanwhile_is_a_conflict_or_done(
+    plant: Plant, journals: Path, moment: int
+) -> None:
+    class Meeting(FailingDisk):
+        def step(self, name: str, path: str) -> None:
+            self.steps += 1
+            if self.steps == moment:
+                apply_edits(str(folder), files, journals / "other")
+
+    folder = plant(OLD)
+    files, disk = planned(folder), Meeting(0)
+    try:
+        apply_edits(str(folder), files, journals / "own", disk=disk)
+    except ConflictError as error:
+        assert error.reason == "changed"  # noqa: PT017 - either outcome is right
+    assert disk.steps >= moment
+    assert contents(folder) in (OLD, NEW)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux has extended attributes")

@@ -1,8 +1,6 @@
 """The tools of a workspace whose index has embeddings: what is sent where, what it costs, and failures."""
 
-import gc
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from ripwrap import EmbeddingError, sync
 from ripwrap.index.embeddings.protocol import Limits
 from ripwrap.index.embeddings.registry import embedder
 from ripwrap.index.storage.files import NAME
-from support.counting import inotify_instances
 from support.embeddings import Provider, hang_up, say
 from support.tools import APIS, Asked
 
@@ -240,17 +237,6 @@ def test_denied_files_and_masked_secrets_are_not_sent(plant: Plant, home: Path, 
         "till\n",
     ]
     assert f"is sent to {provider.url}/v1" in asked.index_status()
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
-def test_workspace_with_an_embedder_stops_watching_when_it_is_dropped(shop: Path, home: Path) -> None:
-    gc.collect()  # what other tests left
-    assert inotify_instances() == 0
-    workspace = sync.Workspace(shop, index=home, embedder=Meaning())
-    workspace.index_codebase_result()
-    assert inotify_instances() == 1
-    del workspace
-    assert inotify_instances() == 0
 
 
 def test_several_roots_share_the_embedder_and_name_a_failure_once(plant: Plant, home: Path) -> None:

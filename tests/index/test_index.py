@@ -24,7 +24,7 @@ from ripwrap.index.refresh import refresh
 from ripwrap.index.splitting import Chunker
 from ripwrap.index.storage.files import NAME
 from ripwrap.index.storage.store import Store
-from ripwrap.index.storage.tables import View
+from ripwrap.index.storage.tables import View, generation_of
 from ripwrap.index.workers import Splitter
 from support.effort import times
 from support.opening import refused
@@ -688,7 +688,7 @@ def test_refresh_with_an_outdated_list_keeps_files_that_others_have_added(plant:
     chunker = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
     view, store = View(str(root), "main", '["--"]'), Store(home, {"chunker": chunker.version})
 
-    def write(paths: list[str], generation: int | None, *, insist: bool) -> tuple[RefreshResult, int | None] | None:
+    def write(paths: list[str], generation: int | None, *, insist: bool) -> RefreshResult | None:
         splitter = Splitter(chunker)
         return store.run(
             lambda database: refresh(database, store, view, paths, splitter, generation, None, insist=insist)
@@ -700,10 +700,10 @@ def test_refresh_with_an_outdated_list_keeps_files_that_others_have_added(plant:
     assert write(["a.py"], None, insist=False) is None
     outdated = write(["a.py"], None, insist=True)
     assert outdated is not None
-    assert (outdated[0].unchanged, outdated[0].removed) == (2, 1)
-    current = write(["a.py"], outdated[1], insist=False)
+    assert (outdated.unchanged, outdated.removed) == (2, 1)
+    current = write(["a.py"], store.run(lambda database: generation_of(database, view)), insist=False)
     assert current is not None
-    assert (current[0].unchanged, current[0].removed) == (1, 1)
+    assert (current.unchanged, current.removed) == (1, 1)
     store.close()
 
 

@@ -485,14 +485,14 @@ print(folder.searcher().num_docs)
 
 
 @pytest.mark.posix
-def test_error_of_tantivy_names_a_full_disk_as_its_cause(tmp_path: Path) -> None:
+def test_error_of_tantivy_names_the_limit_that_is_its_cause(tmp_path: Path) -> None:
     done = forks.run(["-c", str(tmp_path / "words")], WRITE_TOO_MUCH, cwd=tmp_path, env=os.environ)
     assert done.returncode == 0, done.stderr
     error, count = done.stdout.splitlines()
     assert re.fullmatch(
         rf"could not use the index {tmp_path}/words: "
-        r"(File too large|tantivy could not write, usually because the disk is full); "
-        "free some space, or pass another location=",
+        r"(File too large|tantivy could not write); the limit of the size of files \(ulimit -f\) is reached; "
+        "raise the limit, or pass another location=",
         error,
     )
     assert count == "0"
@@ -569,7 +569,8 @@ except RipwrapError as error:
 def test_error_of_too_many_open_files_advises_to_close_files_only(tmp_path: Path) -> None:
     done = forks.run(["-c", str(tmp_path / "words")], OPEN_TOO_MUCH, cwd=tmp_path, env=os.environ)
     assert done.returncode == 0, done.stderr
-    why = "Too many open files; close files or end programs, and try again"
+    limit = "the limit of the number of open files (ulimit -n) is reached"
+    why = f"Too many open files; {limit}; raise the limit, or end programs, and try again"
     assert done.stdout.splitlines() == [
         f"could not read the index {tmp_path}/words/meta.json: {why}",
         f"could not use the index {tmp_path}/words: {why}",

@@ -4,8 +4,6 @@ import asyncio
 import gc
 import logging
 import os
-import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -24,8 +22,6 @@ import anyio
 from ripwrap import RipwrapError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.index import Index, RefreshResult
-from ripwrap.index.storage.files import NAME
-from ripwrap.index.storage.sums import sum_of_view
 from support.counting import CountingRg
 from support.git import require_git
 from support.opening import refused
@@ -34,7 +30,6 @@ from support.waiting import until
 pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.anyio]
 
 Plant = Callable[..., Path]
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
 on_asyncio = pytest.mark.loops("asyncio")  # about files, which are the same on trio
 # The files are text, because an index of code starts a parser process.
 SECONDS = 20  # upper limit for a busy machine; waits are usually much shorter
@@ -350,144 +345,6 @@ async def test_watch_releases_its_descriptors(plant: Plant, home: Path, anyio_ba
     for _ in range(5):
         await once()
     await until(lambda: len(os.listdir("/proc/self/fd")) <= before)
-
-
-@linux
-async def test_search_lists_no_files_while_watching_until_one_changes(
-    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
-) -> None:
-    root = plant({"a.txt": "alpha\n"})
-    async with Index(root, location=home, rg=counting.path) as index:
-        async with aclosing(index.watch()) as refreshes:
-            await following(refreshes)
-            for _ in range(3):
-                assert await paths(index, "alpha") == ["a.txt"]
-            assert counting.listings == 1
-            for number in range(3):  # searches wait neither for a quiet period nor for the watcher
-                plant({"a.txt": f"alpha word{number}\n"})
-                assert await paths(index, f"word{number}") == ["a.txt"]
-                assert await paths(index, f"word{number}") == ["a.txt"]
-                plant({f"new{number}/b.txt": f"alpha {number}\n"})
-                assert len(await paths(index, "alpha")) == number + 2
-            assert counting.listings == 7
-            plant({"a.txt": "alpha other\n"})
-            assert (await following(refreshes)).changed == 1  # this refresh makes that of the search unnecessary
-            assert await paths(index, "other") == ["a.txt"]
-            assert counting.listings == 8
-        await index.search("alpha")
-        assert counting.listings == 9
-
-
-@on_asyncio
-@linux
-@pytest.mark.parametrize("location", ["project", "."])
-async def test_writes_to_the_index_itself_cause_no_listing(
-    plant: Plant, counting: CountingRg, location: str, anyio_backend: str
-) -> None:
-    root = plant({"a.txt": "alpha\n", ".git/HEAD": "ref: refs/heads/main\n"})
-    place = location if location == "project" else root / location
-    async with Index(root, location=place, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
-        await following(refreshes)
-        plant({"a.txt": "alpha bravo\n"})
-        for _ in range(3):
-            assert await paths(index, "bravo") == ["a.txt"]
-        assert counting.listings == 2
-
-
-@on_asyncio
-@linux
-async def test_file_of_git_that_is_indexed_is_current_while_watching(
-    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
-) -> None:
-    root = plant({"a.txt": "alpha\n", ".git/HEAD": "ref: refs/heads/main\n", ".git/notes/n.txt": "alpha\n"})
-    index = Index(root, location=home, rg=counting.path, hidden=True, include_git=True)
-    async with index, aclosing(index.watch()) as refreshes:
-        await following(refreshes)
-        plant({".git/notes/n.txt": "bravo\n"})
-        assert await paths(index, "bravo") == [".git/notes/n.txt"]
-
-
-@on_asyncio
-@linux
-async def test_branch_switch_is_seen_while_watching(
-    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
-) -> None:
-    root = plant({"a.txt": "alpha\n", ".git/HEAD": "ref: refs/heads/main\n"})
-    async with Index(root, location=home, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
-        await following(refreshes)
-        for head in ("other", "main", "other"):
-            plant({".git/HEAD": f"ref: refs/heads/{head}\n"})
-            assert await paths(index, "alpha") == ["a.txt"]
-            assert (await index.status()).view == head
-            assert (await index.status()).files == 1
-        assert counting.listings == 4
-
-
-@on_asyncio
-@linux
-async def test_refresh_of_another_process_is_checked_while_watching(
-    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
-) -> None:
-    root = plant({"a.txt": "alpha\n"})
-    async with Index(root, location=home, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
-        await following(refreshes)
-        with closing(sqlite3.connect(home / NAME)) as other, other:  # another process has stored an older list of files
-            other.execute("DELETE FROM tree")
-            other.execute("UPDATE view SET generation = generation + 1, stamps = NULL")
-            other.execute("UPDATE view SET sum = ?", (sum_of_view(other, 1, []),))
-        assert await paths(index, "alpha") == ["a.txt"]
-        assert counting.listings == 2
-        shutil.rmtree(home)
-        assert await paths(index, "alpha") == ["a.txt"]
-        assert counting.listings == 3
-
-
-@on_asyncio
-@linux
-async def test_unreadable_and_linked_files_are_listed_each_time_while_watching(
-    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
-) -> None:
-    root = plant({"a.txt": "alpha\n", "b.txt": "bravo\n"})
-    async with Index(root, location=home, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
-        with refused("b.txt"):
-            await following(refreshes)
-            assert await paths(index, "bravo") == []
-        assert await paths(index, "bravo") == ["b.txt"]
-    listings = counting.listings
-    async with Index(root, location=home, rg=counting.path, follow=True) as index, aclosing(index.watch()) as refreshes:
-        await following(refreshes)
-        await index.search("alpha")
-        assert counting.listings == listings + 2
-
-
-@on_asyncio
-@linux
-async def test_closed_index_still_watches_when_it_is_used_again(
-    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
-) -> None:
-    root = plant({"a.txt": "alpha\n"})
-    async with Index(root, location=home, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
-        await following(refreshes)
-        await index.aclose()
-        plant({"b.txt": "second alpha\n"})
-        for _ in range(3):
-            assert len(await paths(index, "alpha")) == 2
-        assert counting.listings == 2
-
-
-@linux
-def test_blocking_search_lists_no_files_while_watching(plant: Plant, home: Path, counting: CountingRg) -> None:
-    root = plant({"a.txt": "alpha\n"})
-    with sync.Index(root, location=home, rg=counting.path) as index:
-        with closing(index.watch(timeout=SECONDS)) as refreshes:
-            next(refreshes)
-            for number in range(5):
-                plant({"a.txt": f"alpha word{number}\n"})
-                for _ in range(3):
-                    assert [found.path for found in index.search(f"word{number}")] == ["a.txt"]
-            assert counting.listings == 6
-        index.search("alpha")
-        assert counting.listings == 7
 
 
 async def test_error_in_a_refresh_is_raised_by_watch(plant: Plant, home: Path, anyio_backend: str) -> None:

@@ -67,7 +67,7 @@ def build(
     finally:
         store.close()
     assert done is not None
-    return done[0]
+    return done
 
 
 def content(location: Path) -> tuple[dict[str, list[tuple[object, ...]]], dict[str, list[tuple[int, float]]]]:

@@ -1,6 +1,5 @@
-"""Counters: executed lines, listings of rg, and the inotify watches that make listings unnecessary."""
+"""Counters: executed lines, and listings of rg."""
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,12 +27,6 @@ class CountingRg:
     def listings(self) -> int:
         """Number of listings so far."""
         return len(self._log.read_text().splitlines()) if self._log.exists() else 0
-
-
-def inotify_instances() -> int:
-    """Return the number of inotify instances of this process (Linux)."""
-    links = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
-    return sum(os.readlink(link) == "anon_inode:inotify" for link in links if link.is_symlink())
 
 
 def executed_lines(work: Callable[[], object]) -> int:

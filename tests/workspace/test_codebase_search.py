@@ -17,9 +17,7 @@ import pytest
 import ripwrap
 from ripwrap import RipwrapError, Workspace, sync
 from ripwrap._concurrency import CANCELLED
-from ripwrap.binary import RgBinary
 from ripwrap.index.storage.files import NAME
-from support.counting import CountingRg, inotify_instances
 from support.opening import on_open
 from support.parsers import parsers
 from support.shop import held
@@ -373,47 +371,6 @@ def test_project_index_is_in_the_project_and_not_listed(shop: Path) -> None:
     assert (shop / ".ripwrap" / NAME).is_file()
     assert workspace.index_codebase_result().roots[0].unchanged == 3
     assert ".ripwrap" not in workspace.ls(include_hidden=True)
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
-@pytest.mark.parametrize("api", APIS)
-def test_codebase_search_lists_no_files_until_one_changes(
-    api: str, shop: Path, home: Path, plant: Plant, tmp_path: Path, rg: RgBinary
-) -> None:
-    counting = CountingRg(tmp_path, rg)
-    asked = Asked(api, shop, index=home, rg=counting.path)
-    asked.index_codebase()
-    assert inotify_instances() == 1
-    for _ in range(3):
-        assert asked.codebase_search_result("store_cookie").ranking == "index"
-    assert counting.listings == 1
-    for number in range(3):
-        plant({"src/new.py": f"def word{number}(): ...\n"})
-        for _ in range(2):
-            assert asked.codebase_search_result(f"word{number}").places[0].file == "src/new.py"
-    assert counting.listings == 4
-    del asked
-    until_blocking(lambda: gc.collect() >= 0 and inotify_instances() == 0)  # worker threads hold it until they end
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
-@pytest.mark.anyio
-async def test_closed_workspace_watches_nothing_until_it_is_used_again(
-    shop: Path, home: Path, plant: Plant, anyio_backend: str
-) -> None:
-    gc.collect()  # what other tests left
-    async with Workspace(shop, index=home) as workspace:
-        await workspace.index_codebase()
-        assert inotify_instances() == 1
-    assert inotify_instances() == 0
-    plant({"src/new.py": "def word(): ...\n"})
-    assert (await workspace.codebase_search_result("word")).places[0].file == "src/new.py"
-    await workspace.aclose()
-    assert inotify_instances() == 0
-    with sync.Workspace(shop, index=home) as blocking:
-        assert blocking.codebase_search_result("word").places[0].file == "src/new.py"
-        assert inotify_instances() == 1
-    assert inotify_instances() == 0
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -232,7 +232,7 @@ class Turn:
                 folder.mark("preparing", self._number, sync=False)
             elif before != "turning":
                 folder.mark("turning", sync=False)
-            self._prepare(clean=before is not None)
+            self._prepare()
             if self._pending:
                 _check_cancelled()
                 folder.save(self.journal, "turning", self._number)
@@ -256,13 +256,13 @@ class Turn:
     def _side(self, *, forward: bool) -> JournalProgress:
         return "applied" if forward else "undone"
 
-    def _prepare(self, *, clean: bool) -> None:
+    def _prepare(self) -> None:
         """Write the temporary files, and add the hashes of the new contents to the journal."""
         refused: dict[ConflictReason, list[str]] = {}
         for number, file in enumerate(self._files):
             _check_cancelled()
-            if clean:
-                self._disk.remove_beside(file.path, self._folder.temporary(number))
+            # Of a run that ended, whose journal may be lost, or could not reach the directory.
+            self._disk.remove_beside(file.path, self._folder.temporary(number))
             reason = self._take(number, file, write=not refused)
             if reason is not None:
                 refused.setdefault(reason, []).append(file.path)

@@ -110,8 +110,9 @@ class JournalFolder:
     path: Path
 
     def temporary(self, number: int) -> str:
-        """Return the name of the temporary file for the file with this number in the journal."""
-        return f".ripwrap-{self.path.name[:12]}-{number}.tmp"
+        """Return the name of the temporary file for the file with this number; no other journal has the same name."""
+        known = hashlib.sha256(os.fsencode(os.path.realpath(self.path))).hexdigest()
+        return f".ripwrap-{known[:12]}-{number}.tmp"
 
     @property
     def exists(self) -> bool:

@@ -10,7 +10,7 @@ from contextvars import Context, copy_context
 from itertools import islice
 from typing import TypeVar
 
-from ripwrap._concurrency import CANCELLED, Cancellation
+from ripwrap._concurrency import CANCELLED, Cancellation, thread_errors
 from ripwrap._subprocess.worker import WorkerProcess
 
 K = TypeVar("K")
@@ -93,6 +93,7 @@ class WorkerPool:
 
 def _submit(threads: ThreadPoolExecutor, context: Context, run: Callable[[K], T], key: K) -> Future[T]:
     try:
-        return threads.submit(context.run, run, key)
+        with thread_errors():
+            return threads.submit(context.run, run, key)
     except RuntimeError as error:  # the pool was closed
         raise TimeoutError("the call was cancelled") from error

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO
 
-from ripwrap._concurrency import CANCELLED, defer_interrupts
+from ripwrap._concurrency import CANCELLED, defer_interrupts, thread_errors
 from ripwrap._subprocess import Popen, kill, start, wait_for_exit
 
 if sys.platform != "win32":
@@ -159,9 +159,11 @@ class WorkerProcess:
             raise StartError(f"{why}; {_FREEZE_SUPPORT}" if _is_frozen() else why)
         self._used, self._ended = time.monotonic(), threading.Event()
         # A daemon thread, so that the program can end without waiting for it.
-        threading.Thread(
+        idle = threading.Thread(
             target=self._close_when_idle, args=(self._ended,), name="ripwrap-worker-idle", daemon=True
-        ).start()
+        )
+        with thread_errors():
+            idle.start()
 
     def _close_when_idle(self, ended: threading.Event) -> None:
         while not ended.wait(max(self._used + self._idle - time.monotonic(), 0)):
@@ -189,7 +191,8 @@ class WorkerProcess:
                     return
 
         thread = threading.Thread(target=watch, name="ripwrap-worker-watch")
-        thread.start()
+        with thread_errors():
+            thread.start()
         try:
             if request is not None:
                 _write(process.stdin, request)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack, cast
+from typing import TypeAlias, TypeVar, Unpack, cast
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -37,7 +37,6 @@ from ripwrap.index import maintenance
 from ripwrap.index.branches import view_of
 from ripwrap.index.embeddings.hybrid import HybridSearch
 from ripwrap.index.embeddings.protocol import Embedder
-from ripwrap.index.freshness import TRUST_SECONDS, FinishedRefresh, RootJournal
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
 from ripwrap.index.refresh import refresh
 from ripwrap.index.search import IndexResults, search
@@ -73,9 +72,6 @@ from ripwrap.options import (
 from ripwrap.places.candidates import Candidates
 from ripwrap.places.holes import refuse_places
 from ripwrap.results import GrepResult
-
-if TYPE_CHECKING:
-    from ripwrap.index.inotify import JournalPosition
 
 DEFAULT_LIMIT = 10
 
@@ -177,8 +173,7 @@ class BaseIndex:
         self._trigrams = Trigrams(self._store)
         self._unlisted: tuple[PathError, ...] = ()
         """Paths that rg could not read when it last listed the files."""
-        self._last_refresh: FinishedRefresh | None = None
-        self._journal = RootJournal(self._listing, self._store.folder)
+        self._last_listing: tuple[View, float] | None = None
         self._depth = BROAD
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
@@ -204,7 +199,6 @@ class BaseIndex:
         return _view_now(self._root, self._options)
 
     def _close(self) -> None:
-        self._journal.close()
         if self._hybrid is not None:
             self._hybrid.store_sent()
         self._store.close()  # waits for threads that use the store, and therefore the chunker
@@ -257,7 +251,7 @@ class BaseIndex:
         return await run.call(lambda: maintenance.prune(self._store))
 
     def _delete(self) -> None:
-        self._last_refresh = None
+        self._last_listing = None
         if self._root.is_dir():  # otherwise the index could not be rebuilt
             self._store.delete()
 
@@ -296,7 +290,7 @@ class BaseIndex:
         begun = time.monotonic()
         for attempt in range(_REFRESH_ATTEMPTS):
             listed_at = time.monotonic()
-            view, generation, position = await run.call(self._state_before)
+            view, generation = await run.call(self._state_before)
             listing = await run.collect(Step(self._listing, lambda: ListingCollector(PathDecoder()), None))
             if listing.end is not None:
                 listing.end.warn()
@@ -305,22 +299,18 @@ class BaseIndex:
             insist = attempt == _REFRESH_ATTEMPTS - 1
             done = await run.call(partial(self._write_files, view, paths, generation, progress, insist=insist))
             if done is not None:
-                result, generation = done
-                if listing.errors or any(left_out.reason == "unreadable" for left_out in result.skipped):
-                    position = None  # there is no event when an unreadable file becomes readable
-                self._last_refresh = FinishedRefresh(view, listed_at, generation, position)
-                return result.model_copy(update={"seconds": time.monotonic() - begun})
+                self._last_listing = view, listed_at
+                return done.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("unreachable: the last attempt returns a result")
 
-    def _state_before(self) -> "tuple[View, int | None, JournalPosition | None]":
-        """Return the view, its generation and the position in the journal, as they are before the files are listed."""
+    def _state_before(self) -> tuple[View, int | None]:
+        """Return the view and its generation, as they are before the files are listed."""
         view = self._current_view()
         if not self._root.is_dir():
             if self._root.exists():
                 raise NotADirectoryError(errno.ENOTDIR, "root is not a directory", str(self._root))
             raise FileNotFoundError(errno.ENOENT, "root does not exist", str(self._root))
-        position = self._journal.position(view)
-        return view, self._store.run(lambda database: generation_of(database, view)), position
+        return view, self._store.run(lambda database: generation_of(database, view))
 
     def _write_files(
         self,
@@ -330,7 +320,7 @@ class BaseIndex:
         progress: ProgressCallback | None,
         *,
         insist: bool,
-    ) -> tuple[RefreshResult, int | None] | None:
+    ) -> RefreshResult | None:
         try:
             done = self._store.run(
                 lambda database: refresh(
@@ -416,29 +406,11 @@ class BaseIndex:
             return hybrid.give_up(patience, weight)
 
     async def _refresh_if_stale(self, run: Runner, max_age: float | None, *, retry: bool = False) -> None:
-        """Refresh the index, unless the last refresh is recent enough.
-
-        A refresh is recent enough if it is younger than `max_age`. While the journal has no change, it is also recent
-        enough if it is younger than `TRUST_SECONDS`.
-        """
-        last = None if retry else self._last_refresh
-        if last is not None and (max_age is not None or last.position is not None):
-            fresh = await run.call(lambda: self._is_fresh(last, max_age))
-        else:
-            fresh = False
-        if not fresh:
+        """Refresh the index, unless this object listed the files of the current branch less than `max_age` ago."""
+        last = self._last_listing
+        is_recent = max_age is not None and last is not None and time.monotonic() - last[1] < max_age
+        if retry or not is_recent or last is None or await run.call(self._current_view) != last[0]:
             await self._refresh_files(run, None)
-
-    def _is_fresh(self, last: FinishedRefresh, max_age: float | None) -> bool:
-        view, age = self._current_view(), time.monotonic() - last.begun
-        if view != last.view:
-            return False
-        if max_age is not None and age < max_age:
-            return True
-        if last.position is None or age >= TRUST_SECONDS or self._journal.position(view) != last.position:
-            return False
-        # Another process may have refreshed the view with an older list of files.
-        return self._store.run(lambda database: generation_of(database, view)) == last.generation
 
     def _grep_request(
         self,

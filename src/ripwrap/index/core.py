@@ -115,8 +115,7 @@ class Index(BaseIndex):
             refresh: Refresh the index first. If false, the search uses the state after the last refresh. Files that
                 have changed since that refresh have no results, because the index does not store texts.
             max_age: Maximum age of the last refresh, in seconds. The search does not refresh the index if this object
-                listed the files of the current branch less than `max_age` seconds ago. `None` refreshes each time; see
-                `watch()` for an exception.
+                listed the files of the current branch less than `max_age` seconds ago. `None` refreshes each time.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the `hybrid_weight` of this object.
                 With 0, only words are searched, and nothing is sent: neither the query nor texts without an embedding.
 
@@ -198,15 +197,7 @@ class Index(BaseIndex):
         changed files or another branch. Changes of ignored files, and changes behind symbolic links, are not reported.
         If files change without a pause, a refresh starts after ten seconds. This method needs the extra `watch`.
 
-        Searches refresh the index themselves, so they do not need this method. But this method makes searches faster on
-        Linux: while the generator is open and nothing has changed, searches with this `Index` do not list files. A
-        search sees each change that was made before the search began, even if `watch()` has not yet refreshed the
-        index. Three kinds of changes are seen up to a minute late: changes through a memory mapping, changes through a
-        hard link outside of the indexed directory, and changes in a file system that was mounted in the directory after
-        the generator had started.
-
-        Each search still lists the files if the directory is on a network file system or has over 30,000
-        subdirectories, if some files are unreadable, or if `follow=True` or `include_git=True` is set.
+        Searches refresh the index themselves, so they do not need this method.
 
         To leave early, wrap the generator in `contextlib.aclosing`.
 
@@ -218,7 +209,7 @@ class Index(BaseIndex):
         """
         from ripwrap.index.watch import watch_folder  # late: few programs watch
 
-        return watch_folder(self._root, self._store.folder, self.refresh, self._journal.watched)
+        return watch_folder(self._root, self._store.folder, self.refresh)
 
     async def status(self) -> IndexStatus:
         """Return the state of the index after the last finished refresh, such as the number of files and chunks."""

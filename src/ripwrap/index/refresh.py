@@ -93,7 +93,7 @@ def refresh(
     progress: Callable[[Progress], object] | None,
     *,
     insist: bool = False,
-) -> tuple[RefreshResult, int | None] | None:
+) -> RefreshResult | None:
     """Update a view (the record of the files of a directory on a branch) to the listed files.
 
     Args:
@@ -110,8 +110,8 @@ def refresh(
             the list is then removed from the view only if it does not exist, because it may be newer than the list.
 
     Returns:
-        The result, without its duration, and the generation of the view. `None` if another process has refreshed the
-        view since the files were listed; nothing was written in that case.
+        The result, without its duration. `None` if another process has refreshed the view since the files were listed;
+        nothing was written in that case.
     """
     # Files are compared before the write lock is taken, so that a refresh without differences waits for no other
     # process. If the generation of the view has changed, another process has refreshed it, and the list of paths may be
@@ -131,7 +131,7 @@ def refresh(
         known = {} if unchanged else rows_of(database, number)
     if unchanged:
         _tidy(database, postings, reader, counts)
-        return _make_result(len(found.paths), notes, counts), generation
+        return _make_result(len(found.paths), notes, counts)
     stamps = found.by_path()
     differing, gone = _find_differences(view, known, stamps, counts, outdated=generation != expected)
     if differing or gone or generation is None:
@@ -146,7 +146,6 @@ def refresh(
                 _write_differences(
                     database, writer, view, splitter, known, stamps, sorted(differing), gone, counts, progress
                 )
-                generation = generation_of(database, view)
         except sqlite3.OperationalError as error:
             # A read-only index is still up to date if only the times of files differ.
             read_only = code_of(error) == READONLY and generation is not None and not gone
@@ -158,7 +157,7 @@ def refresh(
             raise
     _tidy(database, postings, reader, counts)
     notes = [(row.path, row.note) for row in known.values() if row.note is not None]
-    return _make_result(len(known), notes, counts), generation
+    return _make_result(len(known), notes, counts)
 
 
 def _tidy(database: Connection, postings: Postings, reader: PostingsReader, counts: _Counts) -> None:

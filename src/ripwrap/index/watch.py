@@ -4,7 +4,6 @@ import math
 import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -29,13 +28,11 @@ async def watch_folder(
     root: Path,
     own: Path,
     refresh: Callable[[], Awaitable[RefreshResult]],
-    watched: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> AsyncGenerator[RefreshResult]:
     """Refresh an index now, and again each time files have changed; see `Index.watch()`."""
-    waiter, stack = _waiter(root, own), ExitStack()
+    waiter = _waiter(root, own)
     try:
         await anyio.to_thread.run_sync(waiter.begin)  # before the refresh, so that no change is missed
-        stack.enter_context(watched())
         branch = view_of(root)
         yield await refresh()
         while await waiter.wait_async():
@@ -46,8 +43,7 @@ async def watch_folder(
     finally:
         waiter.stop.set()
         with anyio.CancelScope(shield=True):
-            stack.callback(waiter.close)
-            await anyio.to_thread.run_sync(stack.close, limiter=anyio.CapacityLimiter(1))
+            await anyio.to_thread.run_sync(waiter.close, limiter=anyio.CapacityLimiter(1))
 
 
 def watch_blocking(
@@ -55,7 +51,6 @@ def watch_blocking(
     own: Path,
     refresh: Refresh,
     timeout: float | None,
-    watched: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Generator[RefreshResult]:
     """Refresh an index now, and again each time files have changed; the blocking twin of `watch_folder()`."""
     waiter = _waiter(root, own)
@@ -66,14 +61,13 @@ def watch_blocking(
 
     try:
         waiter.begin()
-        with watched():
-            branch = view_of(root)
-            yield refresh_in_time()
-            while waiter.wait(deadline):
-                before, branch = branch, view_of(root)
-                done = refresh_in_time()
-                if _has_differences(done) or branch != before:
-                    yield done
+        branch = view_of(root)
+        yield refresh_in_time()
+        while waiter.wait(deadline):
+            before, branch = branch, view_of(root)
+            done = refresh_in_time()
+            if _has_differences(done) or branch != before:
+                yield done
         raise TimeoutError(f"stopped watching {shown(str(root))} after timeout={timeout} seconds")
     finally:
         waiter.stop.set()

@@ -171,7 +171,7 @@ class Client:
         self._asking = anyio.Lock()
 
     async def aclose(self) -> None:
-        """Close the indexes, and stop watching the roots."""
+        """Close the indexes."""
         for workspace in (self._own.workspace if self._own else None, self._made and self._made[1]):
             if workspace is not None:
                 await workspace.aclose()

@@ -476,9 +476,7 @@ class Workspace(
     arguments choose files by name or type, include hidden or ignored files, or set `rev` or `inside`; `path` is a file
     or stands for several roots; the pattern can match without a fixed text of three or more bytes. `codebase_search`
     and `grep_content` search without the index if the index cannot be used, or does not contain the path (for example a
-    hidden file). On Linux, the workspace watches the roots, so that a search does not list all files again while
-    nothing changes (see `Index.watch()`). Roots such as the home directory, which `guard` limits, are not watched. The
-    watch ends when `close()` is called or the workspace is deleted.
+    hidden file).
 
     With an `embedder`, `index_codebase` also embeds the texts of the index, and `codebase_search` ranks by words and
     embeddings. If the provider fails, `codebase_search` ranks by words only, and a note gives the reason.
@@ -537,7 +535,7 @@ class Workspace(
         return run_blocking(self._tools.run(*self._tools.find(name, arguments), progress))
 
     def close(self) -> None:
-        """Close the indexes, and stop watching the roots. A later call of a tool opens the indexes again.
+        """Close the indexes. A later call of a tool opens the indexes again.
 
         The method waits until no other thread uses an index. If `close()` is never
         called, the garbage collector closes the indexes.

@@ -1,8 +1,6 @@
 """Build, search, describe and check the indexes of the roots of a workspace.
 
 An index has only files that the tools may show: no hidden, ignored or denied files, and no files outside of the roots.
-After the first refresh of its index, a root is watched if possible. A search then does not list files while nothing
-changes.
 """
 
 import sqlite3
@@ -67,12 +65,7 @@ class _RootIndex(BaseIndex):
         )
         self._depth = DEEP
         self._allowed = found.allowed
-        denied = found.denied
-        if denied is not None:
-            self._journal.is_excluded = lambda path: not denied.allows(path)
         self.is_guarded = "max_depth" in found.options
-        if not self.is_guarded:
-            self._journal.watches = 1  # so that the root is watched until the index is closed
         self._unsound = False
 
     async def find(

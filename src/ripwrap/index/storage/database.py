@@ -21,6 +21,7 @@ BUSY: int = 5
 LOCKED: int = 6
 READONLY: int = 8
 INTERRUPT: int = 9
+IO_ERROR: int = 10
 CORRUPT: int = 11
 FULL: int = 13
 CANNOT_OPEN: int = 14

@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
 
-from ripwrap._concurrency import opened
+from ripwrap._concurrency import lacks_memory, opened, reached_limit
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import check, read_transaction
@@ -51,6 +51,10 @@ _HEAP_BYTES = 64_000_000
 """Number of bytes of memory that a thread of tantivy fills before it writes a segment. tantivy requires at least
 15,000,000.
 """
+_READ_BYTES, _WRITE_BYTES, _THREAD_BYTES = 128 << 20, 512 << 20, 192 << 20
+"""Measured address space that tantivy takes to open a directory, and to write: in total, and for each thread. glibc
+gives 64 MB to each of up to eight threads, which tantivy starts.
+"""
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
 """Maximum number of threads that tantivy uses to write. One such thread is as fast as the thread that splits files; see
@@ -64,6 +68,12 @@ database.
 _Stamp: TypeAlias = tuple[int, int]
 OTHER_LOCATION = HintedText("pass another ", Hint("location"))
 """Advice at the end of most errors about the files of an index."""
+
+
+def limit_advice(limit: str) -> HintedText:
+    """Return the advice at the end of an error for a limit of the system that this process has reached."""
+    way = OTHER_LOCATION if "size" in limit else "end programs, and try again"
+    return HintedText(f"the limit of {limit} is reached; raise the limit, or ", way)
 
 
 def location_error(said: str) -> RipwrapError:
@@ -111,10 +121,14 @@ class EngineFolder:
         Raises:
             RipwrapError: The directory cannot be made.
         """
-        with engine_errors(self.path, writing=True):
-            self.path.mkdir(mode=0o700)
-            with _utf8_path(self.path) as path:
-                tantivy.Index(self._schema, path=path)
+        _check_memory(self.path, _READ_BYTES)
+        try:
+            with engine_errors(self.path, writing=True):
+                self.path.mkdir(mode=0o700)
+                with _utf8_path(self.path) as path:
+                    tantivy.Index(self._schema, path=path)
+        except RebuildError as error:  # a new directory is not damaged
+            raise _unwritable_error(self.path, 0, str(error)) from error
 
     def searcher(self) -> "tantivy.Searcher":
         """Return tantivy's searcher for the documents of the last commit."""
@@ -156,6 +170,7 @@ class EngineFolder:
         return fresh
 
     def _open_searcher(self, meta: bytes) -> "tantivy.Searcher":
+        _check_memory(self.path, _READ_BYTES)
         with engine_errors(self.path, writing=False):
             try:
                 index = self._open(self.path)
@@ -185,6 +200,9 @@ class EngineFolder:
     def writer(self, files: int) -> "tantivy.IndexWriter":
         """Return a writer. The caller must hold the lock of the database, so that no other process writes."""
         threads = max(1, min(files // _FILES_PER_THREAD, _MAX_THREADS))
+        if lacks_memory(_WRITE_BYTES + threads * _THREAD_BYTES):
+            threads = 1
+            _check_memory(self.path, _WRITE_BYTES + _THREAD_BYTES)
         with engine_errors(self.path, writing=True):
             index = self._open(self.path)
             deadline = time.monotonic() + _LOCK_PATIENCE
@@ -232,6 +250,11 @@ class EngineFolder:
                 if file.name not in keep and _OWN_NAMES.fullmatch(file.name) and not file.name.endswith(".lock"):
                     with suppress(OSError):  # on Windows, while another process reads it
                         os.unlink(file.path)
+
+
+def _check_memory(folder: Path, size: int) -> None:
+    if lacks_memory(size):
+        raise _unwritable_error(folder, errno.ENOMEM, os.strerror(errno.ENOMEM), size)
 
 
 @contextmanager
@@ -361,26 +384,28 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
         yield
     except OSError as error:
         raise _unwritable_error(folder, error.errno, str(error.strerror)) from error
-    except ValueError as error:  # most errors of tantivy are of this class
+    except BaseException as error:  # most errors of tantivy are a ValueError
+        is_panic = type(error).__name__ == "PanicException"
+        if not is_panic and not isinstance(error, ValueError):
+            raise
         number = _errno_of(error)
         if "LockBusy" in str(error):
             busy = f"another process is using the index {shown(str(folder))}; try again"
             raise RipwrapError(busy) from error
         if number in _FULL | _NO_ACCESS | _TRANSIENT:
             raise _unwritable_error(folder, number, os.strerror(number)) from error
+        if is_panic:
+            raise RebuildError(f"tantivy's files are damaged ({error})") from error
         gone = number == errno.ENOENT or not (folder / _META).exists()  # because another process rebuilds the index
         if "DoesNotExist" in str(error) or gone or not writing:
             raise RebuildError(f"tantivy cannot open its files ({error})") from error
         # tantivy does not report the cause of an error in one of its threads.
-        why = "tantivy could not write, usually because the disk is full"
-        raise _unwritable_error(folder, errno.ENOSPC, why) from error
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise RebuildError(f"tantivy's files are damaged ({error})") from error
+        limit = reached_limit(_WRITE_BYTES)
+        why = "tantivy could not write" if limit else "tantivy could not write, usually because the disk is full"
+        raise _unwritable_error(folder, errno.EAGAIN if limit else errno.ENOSPC, why) from error
 
 
-def _errno_of(error: ValueError) -> int:
+def _errno_of(error: BaseException) -> int:
     """Return the errno of the system's error in a message of tantivy; 0 if there is none."""
     found = _OS_ERROR.search(str(error))
     return 0 if found is None else int(found[1] or found[2])
@@ -391,14 +416,21 @@ def _unreadable_error(path: Path, error: OSError) -> RipwrapError:
     return RipwrapError(HintedText(f"could not read the index {shown(str(path))}: {error.strerror}; ", advice))
 
 
-def _unwritable_error(folder: Path, number: int | None, why: str) -> RipwrapError:
-    advice = _advice(number, "make its directory writable")
+def _unwritable_error(folder: Path, number: int | None, why: str, memory: int = _WRITE_BYTES) -> RipwrapError:
+    advice = _advice(number, "make its directory writable", memory)
     return RipwrapError(HintedText(f"could not use the index {shown(str(folder))}: {why}; ", advice))
 
 
-def _advice(number: int | None, allow: str) -> str:
-    """Return advice about an error of the system, given its errno; `allow` is the advice if access is denied."""
-    if number in _TRANSIENT:
-        return "close files or end programs, and try again"
+def _advice(number: int | None, allow: str, memory: int = _READ_BYTES) -> str:
+    """Return advice about an error of the system, given its errno; `allow` is the advice if access is denied.
+
+    `memory` is the number of bytes that the failed call needs.
+    """
+    if number in _TRANSIENT or number == errno.EFBIG:
+        limit = reached_limit(memory)
+        if limit:
+            return limit_advice(limit)
+        if number in _TRANSIENT:
+            return "close files or end programs, and try again"
     first = "free some space, or " if number in _FULL else f"{allow}, or " if number in _NO_ACCESS else ""
     return HintedText(first, OTHER_LOCATION)

@@ -3,6 +3,9 @@
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from ripwrap._concurrency import reached_limit
+from ripwrap.errors import RipwrapError
+
 __all__ = ["HAS_SQLITE", "Connection", "sqlite3", "tantivy"]
 
 HAS_SQLITE: bool = find_spec("_sqlite3") is not None
@@ -15,6 +18,13 @@ else:
     sqlite3, Connection = None, object
 
 if TYPE_CHECKING or find_spec("tantivy"):
-    import tantivy
+    try:
+        import tantivy
+    except ImportError as error:  # such as a limit of memory or of open files
+        cause = reached_limit(1 << 28)
+        limit = f"the limit of {cause} is reached; raise the limit, or end programs, and try again" if cause else ""
+        raise RipwrapError(
+            f"could not load tantivy, which an index needs: {error}; {limit or 'install it again'}"
+        ) from error
 else:
     tantivy = None

@@ -52,6 +52,7 @@ from ripwrap.index.storage.engine import (
     remove_folder,
 )
 from ripwrap.index.storage.packages import Connection, sqlite3, tantivy
+from ripwrap.index.storage.schema import is_empty
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
 """Pattern of the names of tantivy's directories, for full-text search and for trigrams. The names of the directories in
@@ -131,7 +132,8 @@ class Postings:
         """
         with _transaction_if_free(database) as free:
             if free:
-                keep = database.execute("SELECT folder FROM postings UNION SELECT folder FROM trigrams").fetchall()
+                names = "SELECT folder FROM postings UNION SELECT folder FROM trigrams"
+                keep = [] if is_empty(database) else database.execute(names).fetchall()
                 for path in self._folder.iterdir():
                     if POSTINGS_NAME.fullmatch(path.name) and (path.name,) not in keep:
                         with suppress(OSError):  # on Windows, while another process reads it

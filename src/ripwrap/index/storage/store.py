@@ -11,17 +11,18 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from ripwrap._concurrency import ProcessLock, hold_lock
+from ripwrap._concurrency import ProcessLock, hold_lock, reached_limit
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import (
     BUSY,
     CANNOT_OPEN,
     FULL,
+    IO_ERROR,
     LOCKED,
     READONLY,
     DamageError,
@@ -32,7 +33,7 @@ from ripwrap.index.storage.database import (
     is_damage,
     write_transaction,
 )
-from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError, location_error
+from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError, limit_advice, location_error
 from ripwrap.index.storage.files import IndexFiles, foreign_file_error, is_blank
 from ripwrap.index.storage.ownership import known_mark, make_mark
 from ripwrap.index.storage.packages import HAS_SQLITE, Connection, sqlite3
@@ -245,7 +246,8 @@ class Store:
             try:
                 database = connect(f"{uri}?mode={mode}", log=mode == "rwc")
             except sqlite3.Error as error:
-                if not (code_of(error) in (READONLY, CANNOT_OPEN) and mode != "ro&immutable=1" and self.path.exists()):
+                read_only = code_of(error) in (READONLY, CANNOT_OPEN) and mode != "ro&immutable=1"
+                if not (read_only and self.path.exists()) or reached_limit():
                     raise
             else:
                 if mode == "ro&immutable=1" and not self._warned_read_only:
@@ -266,10 +268,24 @@ class Store:
         if versions != self.versions:
             if self._read_only:
                 raise _StaleError("it was made by another chunker or version of ripwrap")
-            with write_transaction(database):
+            with self._making(database):
                 self._fill(database)
-            self.postings.remove_others(database)
         self._checked = True
+
+    @contextmanager
+    def _making(self, database: Connection) -> Generator[None]:
+        """Hold the write transaction that makes a directory of full-text search; then remove all others.
+
+        After an error, this removes the directory that was made.
+        """
+        try:
+            with write_transaction(database):
+                yield
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self.postings.remove_others(database)
+            raise
+        self.postings.remove_others(database)
 
     def _is_made(self, database: Connection, versions: dict[str, str] | None) -> bool:
         """Return True if the database has the tables of an index, and False if it is empty."""
@@ -351,13 +367,12 @@ class Store:
             self._close()
             return
         damaged = self.postings.opened
-        with write_transaction(self._database):
+        with self._making(self._database):
             if self.postings.is_replaced(self._database, damaged):
                 return
             _LOGGER.warning("the index in %s is rebuilt: %s", shown(str(self.folder)), why, extra={"note": True})
             clear_content(self._database)
             self.postings.reset(self._database)
-        self.postings.remove_others(self._database)
 
     def _discard(self, why: str) -> None:
         """Delete the database, so that it is rebuilt, unless another process has already replaced it."""
@@ -377,6 +392,7 @@ class Store:
             database.close()
 
     def _translate(self, error: "sqlite3.Error") -> RipwrapError:
+        limit = reached_limit() if code_of(error) in (CANNOT_OPEN, FULL, IO_ERROR, READONLY) else ""
         advice = {
             BUSY: "another process is using it, so try again later",
             LOCKED: "another process is using it, so try again later",
@@ -384,4 +400,6 @@ class Store:
             READONLY: HintedText(OTHER_LOCATION, (", or search with ", Hint("refresh", False))),
             CANNOT_OPEN: HintedText("make its directory writable, or ", OTHER_LOCATION),
         }.get(code_of(error), HintedText(OTHER_LOCATION, ", or remove the index: the next refresh makes it again"))
+        if limit:
+            advice = limit_advice(limit)
         return RipwrapError(HintedText(f"could not use the index {shown(str(self.path))}: {error}; ", advice))
