@@ -8,7 +8,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "mcp": ("mcp",),
     "watch": ("watch",),
     "code": ("structure",),
-    "outline, refs": ("code",),
+    "outline, refs, expand": ("code",),
     "index build, index search": ("index",),
     "index watch": ("index", "watch"),
     "index build --embedder=wordllama": ("vectors",),
@@ -32,6 +32,12 @@ def version() -> str:
 def missing_packages(extra: str) -> tuple[str, ...]:
     """Return the packages of an extra that are not installed."""
     return tuple(name for name, one in _requirements() if one == extra and not _is_installed(name))
+
+
+def needed_packages(extra: str) -> tuple[str, ...]:
+    """Return the missing packages without which an extra is of no use: an index works without `code` and `watch`."""
+    useful = {name for name, one in _requirements() if extra == "index" and one in ("code", "watch")}
+    return tuple(name for name in missing_packages(extra) if name not in useful)
 
 
 def extras() -> tuple[str, ...]:
