@@ -14,7 +14,7 @@ from ripwrap.workspace.tool_names import Needed
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class ToolDefinition:
     """Definition of a tool, for clients; `ripwrap.workspace.tool.ToolSpec` describes the names that both have."""
 
     name: str
@@ -30,11 +30,11 @@ class Definition:
 
 
 @functools.cache
-def definitions() -> dict[str, Definition]:
+def definitions() -> dict[str, ToolDefinition]:
     """Return the definitions of all tools by name, in the order of the tools of a workspace."""
     return parse(pkgutil.get_data(__name__, "definitions.json") or b"")
 
 
-def parse(text: str | bytes) -> dict[str, Definition]:
+def parse(text: str | bytes) -> dict[str, ToolDefinition]:
     """Return the definitions in the text of the file."""
-    return {one["name"]: Definition(**one) for one in json.loads(text)}
+    return {one["name"]: ToolDefinition(**one) for one in json.loads(text)}

@@ -22,7 +22,7 @@ from pydantic_core import from_json
 from ripwrap._text import shown
 
 
-class Lines:
+class StdinLines:
     """Lines from stdin for the SDK, which yields one message, or error, for each. Child processes find stdin empty."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Lines:
 class AnsweringStream(ObjectReceiveStream[SessionMessage]):
     """Stream of the messages of a client. It answers a malformed message itself, and yields only the others."""
 
-    def __init__(self, lines: Lines, read: Any, write: Any) -> None:
+    def __init__(self, lines: StdinLines, read: Any, write: Any) -> None:
         """Wrap the two streams of the SDK's `stdio_server()`, which reads these lines."""
         self._lines = lines
         self._read = read

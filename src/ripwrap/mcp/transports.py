@@ -28,7 +28,7 @@ from ripwrap.binary.settings import offline
 from ripwrap.errors import BinaryError, Hint, HintedText, RipwrapError
 from ripwrap.mcp.clients import WorkspaceOptions
 from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, Gate, ServerLimits
-from ripwrap.mcp.malformed import AnsweringStream, Lines
+from ripwrap.mcp.malformed import AnsweringStream, StdinLines
 from ripwrap.mcp.server import server
 from ripwrap.options import StrPath
 
@@ -191,7 +191,7 @@ def serve_stdio(made: Server[Any]) -> None:
 
 async def _serve_stdio(made: Server[Any]) -> None:
     received: list[signal.Signals] = []
-    lines = Lines()
+    lines = StdinLines()
     async with stdio_server(cast("Any", lines)) as (read, write):
         async with anyio.create_task_group() as group:
             group.start_soon(_note_signals, received, group.cancel_scope.cancel)

@@ -60,12 +60,12 @@ class Bounded:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Piece:
     """Part of a pattern: a set of characters, an assertion (an empty set), or a group with its branches."""
 
     text: str
     characters: int = 0
-    branches: "tuple[tuple[_Part, ...], ...]" = ()
+    branches: "tuple[tuple[_Piece, ...], ...]" = ()
     least: int = 1
     most: int | None = 1
     lazy: str = ""
@@ -86,7 +86,7 @@ def bounded(pattern: str) -> Bounded:
         ValueError: The pattern has syntax that rg and Python do not share.
     """
     flags = _FLAGS.match(pattern)
-    reader = _Reader(pattern, flags.end() if flags else 0)
+    reader = _PatternReader(pattern, flags.end() if flags else 0)
     found = _alternation(reader.branches(flags[1] if flags else "", 0), _Rest())
     text = (flags[0] if flags else "") + found.text
     try:
@@ -96,7 +96,7 @@ def bounded(pattern: str) -> Bounded:
     return replace(found, text=text)
 
 
-class _Reader:
+class _PatternReader:
     """Recursive descent parser."""
 
     def __init__(self, pattern: str, at: int) -> None:
@@ -119,9 +119,9 @@ class _Reader:
             "have: flags such as (?i) at the start or as (?i:…), and classes of characters, ranges and escapes"
         )
 
-    def branches(self, flags: str, depth: int) -> tuple[tuple[_Part, ...], ...]:
+    def branches(self, flags: str, depth: int) -> tuple[tuple[_Piece, ...], ...]:
         """Read up to the end of the group, or of the pattern."""
-        branches: list[list[_Part]] = [[]]
+        branches: list[list[_Piece]] = [[]]
         while (token := self._token) and token[0] != ")":
             self._token = next(self._tokens, None)
             if token[0] == "|":
@@ -133,15 +133,15 @@ class _Reader:
             elif token["open"] is not None:
                 branches[-1].append(self._group(token, flags, depth + 1))
             elif token["edge"]:
-                branches[-1].append(_Part(r"\Z" if token[0] == r"\z" else token[0]))
+                branches[-1].append(_Piece(r"\Z" if token[0] == r"\z" else token[0]))
             else:
                 text = _CODE.sub(lambda code: re.escape(chr(int(code[1], 16))), token[0])
-                branches[-1].append(_Part(text, _characters(f"(?{flags}:{text})")))
+                branches[-1].append(_Piece(text, _characters(f"(?{flags}:{text})")))
         if self._token and not depth:
             raise self._error(self._token.start())
         return tuple(map(tuple, branches))
 
-    def _group(self, token: re.Match[str], flags: str, depth: int) -> _Part:
+    def _group(self, token: re.Match[str], flags: str, depth: int) -> _Piece:
         text, off = token[0], token["off"] or ""
         if token["name"]:
             text = f"(?P<{token['name']}>"
@@ -153,10 +153,10 @@ class _Reader:
         if not branches or self._token is None:
             raise self._error(token.start())
         self._token = next(self._tokens, None)
-        return _Part(text, branches=branches)
+        return _Piece(text, branches=branches)
 
 
-def _repeated(part: _Part, count: str) -> _Part:
+def _repeated(part: _Piece, count: str) -> _Piece:
     least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(count[0], (0, None))
     if count[0] == "{":
         first, comma, last = count.rstrip("?")[1:-1].partition(",")
@@ -184,14 +184,14 @@ def _all_characters() -> str:
     return "".join(map(chr, range(_WIDTH)))
 
 
-def _alternation(branches: Sequence[Sequence[_Part]], rest: _Rest) -> Bounded:
+def _alternation(branches: Sequence[Sequence[_Piece]], rest: _Rest) -> Bounded:
     found = [_sequence(branch, rest) for branch in branches]
     ways = [one.ways for one in found]
     text = "|".join(one.text for one in found)
     return Bounded(text, max(ways) if _differ(branches) else sum(ways), all(one.steady for one in found))
 
 
-def _sequence(parts: Sequence[_Part], rest: _Rest) -> Bounded:
+def _sequence(parts: Sequence[_Piece], rest: _Rest) -> Bounded:
     texts: list[str] = []
     ways, steady = 1, True
     for part in reversed(parts):
@@ -202,7 +202,7 @@ def _sequence(parts: Sequence[_Part], rest: _Rest) -> Bounded:
     return Bounded("".join(reversed(texts)), ways, steady)
 
 
-def _repetition(part: _Part, rest: _Rest) -> Bounded:
+def _repetition(part: _Piece, rest: _Rest) -> Bounded:
     least, most = part.least, part.most
     if (least, most) == (1, 1):
         return _once(part, rest)
@@ -217,14 +217,14 @@ def _repetition(part: _Part, rest: _Rest) -> Bounded:
     return Bounded(f"{body.text}{{{least},{'' if most is None else most}}}{part.lazy}", ways, steady)
 
 
-def _once(part: _Part, rest: _Rest) -> Bounded:
+def _once(part: _Piece, rest: _Rest) -> Bounded:
     if not part.branches:
         return Bounded(part.text)
     body = _alternation(part.branches, rest)
     return replace(body, text=f"{part.text}{body.text})")
 
 
-def _first(part: _Part) -> int:
+def _first(part: _Piece) -> int:
     """Return the characters that a part can begin with, if it matches any."""
     if not part.branches:
         return part.characters or _ANY  # an assertion may fail after each number of repetitions
@@ -237,23 +237,23 @@ def _first(part: _Part) -> int:
     return found
 
 
-def _nullable(part: _Part) -> bool:
+def _nullable(part: _Piece) -> bool:
     """Return True if a part can match empty text."""
     if part.least == 0 or not (part.branches or part.characters):
         return True
     return any(all(map(_nullable, branch)) for branch in part.branches)
 
 
-def _succeeds(part: _Part) -> bool:
+def _succeeds(part: _Piece) -> bool:
     """Return True if a part matches at least empty text everywhere."""
     return part.least == 0 or any(all(map(_succeeds, branch)) for branch in part.branches)
 
 
-def _differ(branches: Sequence[Sequence[_Part]]) -> bool:
+def _differ(branches: Sequence[Sequence[_Piece]]) -> bool:
     """Return True if no two branches can begin with the same character."""
     seen = 0
     for branch in branches:
-        whole = _Part("(", branches=(tuple(branch),))
+        whole = _Piece("(", branches=(tuple(branch),))
         first = _first(whole)
         if _nullable(whole) or seen & first:
             return len(branches) == 1

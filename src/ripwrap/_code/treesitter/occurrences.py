@@ -154,7 +154,7 @@ _NAMESPACES = frozenset({"namespace", "package", "mod", ""})
 _FUNCTIONS = frozenset({"function", "property"})
 
 
-class Place(NamedTuple):
+class NamePlace(NamedTuple):
     """Place that has a name. The row and the column are counted from 0, the column in characters."""
 
     row: int
@@ -170,7 +170,7 @@ class Place(NamedTuple):
 class Places(NamedTuple):
     """Places of a file that have a name, and what the file imports."""
 
-    places: list[Place]
+    places: list[NamePlace]
     imports_all: bool
     aliases: dict[str, str]
     imported: list[str]
@@ -202,11 +202,11 @@ def find_places(path: str, text: str, outline: SyntaxOutline | None, name: str) 
         or not outline.grammar.outlined
         or outline.grammar.name == "sql"
     ):
-        return Places([Place(*one, "mention", "text") for one in found], False, {}, [], [], "")
-    return _Finder(outline, language, lines, name).places(found)
+        return Places([NamePlace(*one, "mention", "text") for one in found], False, {}, [], [], "")
+    return _OccurrenceFinder(outline, language, lines, name).places(found)
 
 
-class _Finder:
+class _OccurrenceFinder:
     def __init__(self, outline: SyntaxOutline, language: str, lines: Sequence[str], name: str) -> None:
         self._outline = outline
         self._grammar = outline.grammar
@@ -249,14 +249,14 @@ class _Finder:
         clause = next((one for one in self._outline.root.named_children if one.type == "package_clause"), None)
         return node_text(clause.named_child(0)) if clause is not None else ""
 
-    def _place(self, row: int, column: int) -> Iterator[Place]:
+    def _place(self, row: int, column: int) -> Iterator[NamePlace]:
         line = self._lines[row]
         shown = self._outline.lines[row]
         start = self._starts[row] + len(shown[:column].encode("utf-8", "replace"))
         path = self._path(start) if column < len(shown) else []
         if not path:
             self._offsets.append(start)
-            yield Place(row, column, "mention", "code")
+            yield NamePlace(row, column, "mention", "code")
             return
         text = (path[-1].node.text or b"")[:400].decode("utf-8", "replace")
         if self._grammar.name == "ruby" and text in {f"{self._name}?", f"{self._name}!"}:
@@ -264,24 +264,26 @@ class _Finder:
         self._offsets.append(start)
         syntax = self._syntax(path)
         if syntax != "code":
-            yield Place(row, column, "mention", syntax)
+            yield NamePlace(row, column, "mention", syntax)
             return
         before, after = line[:column], line[column + len(self._name) :]
         is_member = bool(_MEMBER.search(before[-20:]))
         receiver = _RECEIVER.search(before[-200:]) if is_member else None
         owner = self._definition(path)
         if owner is not None:
-            yield Place(row, column, "definition", syntax, owner=owner)
+            yield NamePlace(row, column, "definition", syntax, owner=owner)
         elif self._is_import(path, line):
-            yield Place(row, column, "import", syntax, is_member=_MODULE_PART.match(after) is not None)
+            yield NamePlace(row, column, "import", syntax, is_member=_MODULE_PART.match(after) is not None)
         elif (declared := self._declared(path)) is not None:
             owner, is_local = declared
-            yield Place(row, column, "mention" if is_local else "definition", syntax, is_local=is_local, owner=owner)
+            yield NamePlace(
+                row, column, "mention" if is_local else "definition", syntax, is_local=is_local, owner=owner
+            )
         elif self._reaches(path, _ARGUMENT_NAMES, frozenset()):
-            yield Place(row, column, "mention", syntax, is_local=True)
+            yield NamePlace(row, column, "mention", syntax, is_local=True)
         else:
             kind = "call" if self._is_call(path, after) else "mention"
-            yield Place(row, column, kind, syntax, is_member=is_member, receiver=receiver[1] if receiver else "")
+            yield NamePlace(row, column, kind, syntax, is_member=is_member, receiver=receiver[1] if receiver else "")
 
     def _path(self, start: int) -> list[_Step]:
         """Return the nodes around a byte, from the outermost to the leaf.
@@ -536,7 +538,7 @@ def _joined(scopes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _shadowed(one: Place, at: int, scopes: Sequence[tuple[int, int]]) -> Place:
+def _shadowed(one: NamePlace, at: int, scopes: Sequence[tuple[int, int]]) -> NamePlace:
     """Return a place, as local if it is in a function that has a parameter or variable with the name."""
     if one.syntax != "code" or one.is_member or one.kind in ("definition", "import") or one.is_local:
         return one

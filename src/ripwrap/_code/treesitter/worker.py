@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from ripwrap._code.outline import Definition, LiteralSpan, Outline
 from ripwrap._code.treesitter.chunker import syntax_chunks
-from ripwrap._code.treesitter.occurrences import Place, Places, find_places
+from ripwrap._code.treesitter.occurrences import NamePlace, Places, find_places
 from ripwrap._code.treesitter.parser import MAX_FILE_CHARS, check_installed, is_available, is_supported, parse_outline
 from ripwrap._code.windows import Chunk, window_chunks
 from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
@@ -91,7 +91,7 @@ class CodeReader:
                 continue
             definitions, qualified, (places, *rest) = found
             outline = Outline(lines, (Definition(*one) for one in definitions), qualified=qualified)
-            yield outline, Places([Place(*one) for one in places], *rest)
+            yield outline, Places([NamePlace(*one) for one in places], *rest)
 
     def close(self) -> None:
         """End the process; the next file starts another one."""
