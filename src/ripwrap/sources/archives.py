@@ -40,6 +40,7 @@ from ripwrap.sources.unpacking import (
     DICTIONARY_BYTES,
     HEADER_BYTES,
     TOO_MUCH_MEMORY,
+    CheckedInfo,
     Counting,
     Input,
     LimitError,
@@ -287,7 +288,7 @@ class _Reader:
             raise stream.error
 
     def _tar_members(self, name: str, counting: Counting, depth: int) -> Iterator[Item]:
-        with tarfile.open(fileobj=io.BufferedReader(counting), mode="r|") as archive:
+        with tarfile.open(fileobj=io.BufferedReader(counting), mode="r|", tarinfo=CheckedInfo) as archive:
             kept: Any = archive
             while (info := archive.next()) is not None:
                 kept.members.clear()  # `tarfile` would keep the headers of all members
@@ -468,15 +469,6 @@ def format_of(name: str, inside: Sequence[str]) -> str | None:
     lower = name.lower()
     wanted = sorted(inside, key=lambda kind: kind != "tar")
     return next((kind for kind in wanted if lower.endswith(_suffixes(kind))), None)
-
-
-def is_document(name: str, inside: Sequence[str]) -> bool:
-    """Return True if the file `name` is a notebook or document of a format in `inside`.
-
-    The parts of such a file are searched instead of its bytes.
-    """
-    kind = format_of(name, inside)
-    return kind is not None and find_format(kind) is not None
 
 
 def _suffixes(kind: str) -> tuple[str, ...]:
