@@ -11,14 +11,14 @@ index ranks results in the same way as a new index with the same views; see `sto
 
 import logging
 import os
+import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._text import shown
-from ripwrap.errors import RipwrapError
 from ripwrap.index.file_state import Stamp, Stamps, read_file, read_stamps, why_unreadable
 from ripwrap.index.models import Progress, RefreshResult, Skipped, SkipReason
 from ripwrap.index.splitting import SplitFile, SplitRequest
@@ -55,6 +55,7 @@ _LOGGER = logging.getLogger("ripwrap")
 
 _FILES_PER_PROGRESS = 64
 _CHUNKS_PER_CHECKPOINT = 2_000  # after this number of chunks, the write-ahead log is large
+_LITTLE_BYTES = 16_000_000  # with less room on the disk, the log is emptied after each change
 _PATH, _STAMP = attrgetter("path"), itemgetter(slice(3, None))  # path and stamp of a `Row`
 
 
@@ -151,11 +152,9 @@ def refresh(
             read_only = code_of(error) == READONLY and generation is not None and not gone
             if not (read_only and all(_has_same_content(database, view, path, known.get(path)) for path in differing)):
                 raise
-        except RipwrapError:  # perhaps the disk is full, and the log has rows of the transaction
-            with suppress(sqlite3.Error):
-                checkpoint(database)
-            raise
     _tidy(database, postings, reader, counts)
+    if shutil.disk_usage(store.folder).free < _LITTLE_BYTES:
+        checkpoint(database)
     notes = [(row.path, row.note) for row in known.values() if row.note is not None]
     return _make_result(len(known), notes, counts)
 
