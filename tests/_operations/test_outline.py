@@ -1,8 +1,12 @@
 """`outline()`: the definitions of a file, in the order of their lines, and files that have none."""
 
+import argparse
 import ast
+import inspect
 import os
 import tracemalloc
+import types
+import typing
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,12 +75,14 @@ def test_samples_are_of_twenty_languages() -> None:
     assert len({Path(name).suffix for name in NAMES}) >= 20
 
 
-def test_outline_of_python_has_the_definitions_of_ast() -> None:
-    path = Path(ast.__file__)
+@pytest.mark.parametrize("module", [argparse, inspect, typing])
+def test_outline_of_python_has_the_definitions_of_ast(module: types.ModuleType) -> None:
+    path = Path(inspect.getfile(module))
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, getattr(ast, "TypeAlias", ast.ClassDef))
     nodes = [
-        (node.name, node.lineno)
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        (getattr(node.name, "id", node.name), node.lineno)  # the name of `type T = …` (Python 3.12) is a node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, kinds)
     ]
     found = [(one.name.split(".")[-1], one.line) for one in sync.outline(path)]
     assert sorted(found) == sorted(nodes) and len(nodes) > 100

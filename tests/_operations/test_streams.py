@@ -186,6 +186,9 @@ class TestItemsThatFail:
         [
             (("a",), r"an item must be a pair \(name, bytes or str\), got tuple"),
             (7, r"an item must be a pair \(name, bytes or str\), got int"),
+            ("ab", r"an item must be a pair \(name, bytes or str\), got str"),
+            ({"a": 1, "b": 2}, r"an item must be a pair \(name, bytes or str\), got dict"),
+            ({"a", "b"}, r"an item must be a pair \(name, bytes or str\), got set"),
             ((b"a", b"x"), "the name of an item must be a str, got bytes"),
             (("a", None), "the content of the item 'a' must be bytes or str, got NoneType"),
         ],

@@ -153,7 +153,7 @@ def test_operations_take_a_history_as_a_place(repository: Path) -> None:
 
 
 def cli(*arguments: str, cwd: Path, code: int = 1) -> str:
-    rules = '[[rules]]\nid = "token"\nregex = "tok_[a-z]+"\n[[rules]]\nid = "pem"\npath = "[.]pem$"\n'
+    rules = '[[rules]]\nid = "token"\npattern = "tok_[a-z]+"\n[[rules]]\nid = "pem"\npath = "[.]pem$"\n'
     (cwd / "rules.toml").write_text(rules)
     return output("scan", "--rules=rules.toml", *arguments, cwd=cwd, code=code)
 

@@ -567,3 +567,22 @@ def test_plugin_of_claude_is_valid() -> None:
     assert (
         0 < len(DESCRIPTION) <= 1024 and ": " not in DESCRIPTION and " #" not in DESCRIPTION
     )  # a plain scalar of YAML
+
+
+@pytest.mark.parametrize(
+    ("package", "said"),
+    [
+        ("mcp", "ripwrap: without the extra mcp, the server does not start: "),
+        ("semble-grammars", "ripwrap: without the extra code, its tools find no definitions: "),
+        ("tree-sitter", "ripwrap: without the extra code, its tools find no definitions: "),
+    ],
+)
+def test_install_names_the_extras_that_the_server_lacks(
+    package: str, said: str, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("agent", "install", "claude", "--dry-run")
+    monkeypatch.setattr("ripwrap.cli.extras._is_installed", lambda name: True)
+    assert "extra" not in run(*arguments, cwd=project).stderr.decode()
+    monkeypatch.setattr("ripwrap.cli.extras._is_installed", lambda name: name != package)
+    (line,) = [one for one in run(*arguments, cwd=project).stderr.decode().splitlines() if "extra" in one]
+    assert line.startswith(said) and "pip install" in line

@@ -45,7 +45,7 @@ def linked(plant: Plant) -> Path:
 def test_links_are_followed_only_with_follow(arguments: tuple[str, ...], linked: Path) -> None:
     """The command line follows links only with -L, as rg does; the library follows them."""
     if arguments[0] == "scan":
-        (linked.parent / "rules.toml").write_text('[[rules]]\nid = "t"\nregex = "tok_[a-z]+"\n')
+        (linked.parent / "rules.toml").write_text('[[rules]]\nid = "t"\npattern = "tok_[a-z]+"\n')
         arguments = ("scan", "--rules=../rules.toml")
     code = 1 if arguments[0] == "scan" else 0
     plain = output(*arguments, cwd=linked, code=code)
@@ -147,7 +147,7 @@ def test_scan_reads_standard_input_only_if_it_is_named(
     plant: Plant, pipe: Callable[[bytes], io.TextIOWrapper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An empty pipe, as programs of a build server have, must not hide the files from a scan for secrets."""
-    folder = plant({"a.py": "tok_abcd\n", "rules.toml": '[[rules]]\nid = "t"\nregex = "tok_[a-z]{4}"\n'})
+    folder = plant({"a.py": "tok_abcd\n", "rules.toml": '[[rules]]\nid = "t"\npattern = "tok_[a-z]{4}"\n'})
     monkeypatch.setattr(sys, "stdin", pipe(b""))
     assert output("scan", "--rules=rules.toml", cwd=folder, code=1) == "a.py:1:1: t: tok_abcd\n"
 

@@ -262,7 +262,7 @@ def test_chunker_syntax_raises_if_it_is_not_installed(plant: Plant, home: Path) 
     chunker, error = ran.stdout.splitlines()
     assert chunker == "windows 2"
     assert error.startswith(
-        "RipwrapError chunker='syntax' needs tree-sitter 0.26.1 or later and semble-grammars: pip install "
+        "MissingPackageError definitions in code need tree-sitter 0.26.1 or later and semble-grammars: pip install "
     )
     assert error.endswith('[code]"')
 

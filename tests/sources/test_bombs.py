@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis.strategies import lists, sampled_from, tuples
+from hypothesis.strategies import dictionaries, lists, sampled_from, text, tuples
 
 from ripwrap import sources, sync
 from ripwrap._ripgrep import spool
@@ -199,6 +199,30 @@ LARGE_HEADERS: dict[str, Callable[[int], bytes]] = {
 }
 
 
+BROKEN_RECORDS = {
+    "digits": b"9" * 65_536,
+    "one digit too many": b"114 comment=" + b"9" * 101 + b"\n",
+    "many digits in a sound record": b"65550 comment=" + b"9" * 65_535 + b"\n",
+    "digits in many records": b"113 comment=%b\n" % (b"9" * 100) + b"2" * 101,
+    "records in one another": b"2 " * 30_000 + b"=\n",
+    "a record that does not end": b"20 path=a\n",
+    "a record that ends early": b"9 path=ab\n",
+    "a record that ends late": b"11 path=ab\n\n",
+    "a record without a newline": b"10 path=ab",
+    "a length without a record": b"2 ",
+    "a length of zero": b"0 path=a\n",
+    "a length of four": b"4 =\n",
+    "a record without a name": b"6 =ab\n",
+    "a record without a value": b"8 pathx\n",
+    "a value of the next record": b"8 pathx\n9 path=a\n",
+    "no length": b"path=a\n",
+    "a sign": b"+9 path=a\n",
+    "a long length": b"00000000009 path=a\n",
+    "text after records": b"9 path=a\nx",
+}
+"""PAX headers with a mistake."""
+
+
 class Zeros(io.RawIOBase):
     """File with some bytes and then zeros, which counts how many bytes are read."""
 
@@ -256,6 +280,52 @@ class TestHeadersOfTar:
         assert found == [b"z\n"] * (len(parts) + 1)
         # A sparse file of 3 MiB and more is larger than a member may be, and no other error comes.
         assert all("not searched: larger than" in error.message for error in source.errors)
+
+    @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE])
+    @pytest.mark.parametrize("records", BROKEN_RECORDS)
+    def test_broken_records_are_not_given_to_tarfile(
+        self, records: str, kind: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """tarfile would take time that grows with the square of their number or of their digits."""
+        given: list[bytes] = []
+        parse: Any = tarfile.TarInfo._proc_pax  # type: ignore[attr-defined]
+
+        def recorded(info: tarfile.TarInfo, archive: Any) -> Any:
+            given.append(info.type)
+            return parse(info, archive)
+
+        monkeypatch.setattr(tarfile.TarInfo, "_proc_pax", recorded)
+        content = BROKEN_RECORDS[records]
+        first = pax(tarfile.XHDTYPE, comment="9" * 100) + header("first", tarfile.REGTYPE, 2) + padded(b"a\n")
+        last = header("last", tarfile.REGTYPE, 2) + padded(b"b\n") + bytes(1024)
+        file = io.BytesIO(first + header("pax", kind, len(content)) + padded(content) + last)
+        source = ArchiveSource("", [], ("tar",), BOUNDS, follow=False)
+        assert [str(name) for name, _ in source.members("a.tar", file)] == ["a.tar!/first"]
+        assert given == [tarfile.XHDTYPE]
+        assert [error.message.partition(" a PAX header has ")[0] for error in source.errors] == ["broken:"]
+
+    @settings(max_examples=times(60, 2000), deadline=None)
+    @given(
+        records=dictionaries(
+            text(sampled_from("ab.=\n 9é"), min_size=1, max_size=9).filter(lambda key: "=" not in key),
+            text(sampled_from("ab= \n19é\0"), max_size=90),
+            max_size=5,
+        ),
+        name=text(sampled_from("a/9 é=\n"), min_size=1, max_size=200).map(lambda name: f"n{name}n"),
+    )
+    def test_sound_records_are_read_as_by_tarfile(self, records: dict[str, str], name: str) -> None:
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT, pax_headers={"g": "9" * 100}) as archive:
+            for number in range(2):
+                info = tarfile.TarInfo(f"{number}{name}")
+                info.size, info.pax_headers = 2, dict(records)
+                archive.addfile(info, io.BytesIO(b"a\n"))
+        file.seek(0)
+        with tarfile.open(fileobj=file) as archive:
+            expected = [f"a.tar!/{one}" for one in archive.getnames()]
+        source = ArchiveSource("", [], ("tar",), BOUNDS, follow=False)
+        assert [str(one) for one, _ in source.members("a.tar", file)] == expected
+        assert source.errors == []
 
 
 class TestMembers:

@@ -128,6 +128,11 @@ def quoted_alternates(root: Path, private: Path) -> None:
     (root / ".git/refs/heads/main").write_text(git(private, "rev-parse", "HEAD"))
 
 
+def tables_of_references(root: Path, private: Path) -> None:
+    (root / ".git/reftable").mkdir()
+    (root / ".git/reftable/tables.list").write_text(f"0x1-0x1-a.ref\n../../../{private.name}/.git/reftable/b.ref\n")
+
+
 def multi_pack_index(root: Path, private: Path) -> None:
     git(private, "repack", "-adq")
     git(private, "multi-pack-index", "write")
@@ -168,6 +173,7 @@ LEADS_OUT = [
     alternates_of_alternates,
     alternates_through_a_link,
     quoted_alternates,
+    tables_of_references,
     *map(linked, ("", "objects", "objects/each", "refs", "refs/heads", "refs/heads/main", "HEAD", "logs", "config")),
 ]
 

@@ -437,3 +437,26 @@ def test_spelling_of_a_root_does_not_matter(tree: Path) -> None:
     assert sandbox.denied_by(str(tree / "sub" / "KEY.PEM")) == "*.pem"
     assert sandbox.denied_by(str(tree).upper() + "/sub/key.pem") == "*.pem"
     assert sandbox.denied_by(str(tree.parent / "key.pem")) is None
+
+
+@pytest.mark.parametrize(
+    "tool", ["ls", "grep_content", "find_files", "read_file", "replace_content", "find_references"]
+)
+def test_error_about_a_missing_path_names_no_denied_file(plant: Plant, tmp_path: Path, tool: str) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("x")
+    root = plant({"denied.txt": "", "src/denied.txt": "", "other.txt": ""})
+    (root / "linked.txt").symlink_to(outside)
+    given = {
+        "grep_content": ("x",),
+        "find_files": ("*",),
+        "replace_content": ("x", "y"),
+        "find_references": ("x",),
+    }.get(tool, ())
+    for deny in (["denied.txt"], []):
+        workspace = sync.Workspace(root, deny=deny, write=True)
+        for missing in ("denied.tx", "src/denied.tx", "linked.tx", "other.tx"):
+            answer = getattr(workspace, tool)(*given, path=missing)
+            named = missing == "other.tx" or ("denied" in missing and not deny)
+            assert "does not exist" in answer
+            assert (f"{missing}t" in answer) is named, answer

@@ -465,6 +465,37 @@ def test_member_is_denied_under_the_name_that_windows_gives_it(
     assert {match.file.partition("!/")[2] for match in found.matches} == {"k.keys", ".. /k.key.txt"}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("conf/prod.yml", "/conf/prod.yml", "./conf//prod.yml", "../conf/prod.yml", "../../conf/./prod.yml"),
+        *("conf/../conf/prod.yml", "x/../conf/prod.yml", "conf/x/../prod.yml", "x/y/../../conf/prod.yml"),
+        *("conf/../prod.yml", "x\\..\\conf\\prod.yml", "..\\conf\\prod.yml", "../x/../conf/prod.yml."),
+    ],
+)
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_member_is_denied_with_and_without_the_names_before_its_dots(
+    plant: Plant, name: str, pack: Callable[[dict[str, bytes]], bytes]
+) -> None:
+    """unzip drops `..` from the name of a member, and tar writes to the directory above."""
+    suffix, others = "zip" if pack is zipped else "tgz", ["x/conf/prod.yml", "../x.yml", "conf/a/../b.yml"]
+    folder = plant({f"a.{suffix}": pack(dict.fromkeys([name, *others], b"needle\n"))})
+    workspace = sync.Workspace(folder, deny=["/conf/prod.yml"])
+    found = workspace.grep_content_result("needle", inside="zip,tar", include_hidden=True)
+    assert {match.file.partition("!/")[2] for match in found.matches} == {*others}
+
+
+@pytest.mark.parametrize("cells", [1, 2])
+def test_lines_of_a_key_in_a_document_are_masked_one_by_one(plant: Plant, cells: int) -> None:
+    """A document may have the lines of a key without its first line, e.g. as paragraphs or cells."""
+    line = "MIIEpAIBAAKCAQEA" + "a1B2c3D4" * 6
+    sources = [["first\n", f"{line}\n", "last"]] * cells
+    notebook = {"cells": [{"cell_type": "code", "source": source, "outputs": []} for source in sources]}
+    workspace = sync.Workspace(plant({"n.ipynb": json.dumps(notebook)}), redact=True)
+    answer = workspace.grep_content("MIIE|first", inside="ipynb")
+    assert (answer.count("first"), answer.count("[redacted: private-key]"), "MIIE" in answer) == (cells, cells, False)
+
+
 @pytest.mark.parametrize("place", ["nbformat", "execution_count", "width", "line"])
 @pytest.mark.parametrize("number", ["9" * 5_000, "-" + "9" * 5_000, "1e" + "9" * 5_000])
 def test_notebook_with_a_long_number_is_searched(plant: Plant, place: str, number: str) -> None:

@@ -47,6 +47,14 @@ PATTERNS: list[tuple[str, dict[str, Any]]] = [
     ("(?x) z \\n  # a comment\n", {}),
     (r"(\w+)\n\z|end\n(l)", {}),
     (r"\d\]$", {}),
+    (r"(?<=:\n)    \w", {}),
+    (r"(?<!:\n)    \w", {}),
+    (r"(?<=\n\n)def", {}),
+    (r"(?<=a|:\n) +", {}),
+    (r"(?<=[:\n]\n) *\w", {}),
+    (r"(?<=[);]:\s) +", {}),
+    (r"(?<=b.{2})def", {}),
+    ("(?x) (?<= : \\n ) # a comment\n [ ]+", {}),
     (r"return", {}),
 ]
 
@@ -67,7 +75,7 @@ def test_line_end_of_a_pattern_is_that_of_the_file(
     folder.mkdir()
     written(folder, TEXT)
     flags = ["-F"] * ("fixed_strings" in options) + ["-i"] * ("case_insensitive" in options)
-    flags += ["--crlf"] * ("$" in pattern) + ["-P"] * ("(?=" in pattern)
+    flags += ["--crlf"] * ("$" in pattern) + ["-P"] * bool(re.search(r"\(\?<?[=!]", pattern))
     command = [rg.path, "--no-config", "-U", "--multiline-dotall", "--count-matches", *flags, "--", pattern, "f"]
     run = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True)
     if "PCRE2 is not available" in run.stderr:

@@ -449,8 +449,11 @@ def test_rules_of_a_workspace_are_checked_when_it_is_made(tmp_path: Path) -> Non
     for rules, says in (
         ([], "no rules given"),
         ([Rule(id="a", pattern="a"), Rule(id="a", pattern="b")], "2 rules are called 'a'"),
-        ({"a": "(?x)a", "b": "b", "c": "("}, r"by 2 rules, leave out 'a', 'c'; the flag 'x'"),
-        ({"a": r"\p{Greek}"}, r"leave out 'a'; ripwrap does not support \\p\{Greek\} here"),
+        (
+            {"a": "(?x)a", "b": "b", "c": "("},
+            r"by 2 rules, leave out 'a', 'c'; '\(\?x\)a', at character 1 of .* is not read",
+        ),
+        ({"a": r"\p{Greek}"}, r"leave out 'a'; '\\\\p\{Greek\}', at character 1"),
     ):
         with pytest.raises(ValueError, match=says):
             sync.Workspace(tmp_path, redact=rules)

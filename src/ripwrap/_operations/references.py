@@ -23,6 +23,7 @@ from ripwrap._code.references import (
     rate,
 )
 from ripwrap._code.treesitter.occurrences import Places
+from ripwrap._code.treesitter.parser import check_installed
 from ripwrap._code.treesitter.worker import Source, shared_reader
 from ripwrap._concurrency import countdown
 from ripwrap._operations.grep import GREP_TIMEOUT
@@ -239,6 +240,7 @@ class _SourceCollector(MatchCollector):
 
 async def run_references(run: Runner, request: ReferencesRequest) -> References:
     """Find the lines with the name, read what each of them is, and return the definitions and uses."""
+    await run.call(check_installed)
     left = countdown(request.timeout)
     found = await _search(run, request, request.query, request.allowed)
     files, left_out = await _read(run, request, found, left)

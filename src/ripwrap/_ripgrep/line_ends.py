@@ -7,6 +7,7 @@ bytes of the file, in which `\r` may stand before `\n`.
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import islice, product
 from typing import cast
 
 from ripwrap.options import SearchOptions
@@ -46,11 +47,16 @@ def names_return(pattern: str, options: SearchOptions) -> bool:
 
 def _parts(tokens: Sequence[str], *, dot: bool) -> Iterator[str]:
     verbose = any(one.startswith("(?") and "x" in one for one in tokens)
-    depth = behind = 0  # PCRE2 wants a fixed length in a lookbehind
-    for one, after in zip(tokens, (*tokens[1:], ""), strict=True):
+    depth = behind = begin = 0
+    for at, (one, after) in enumerate(zip(tokens, (*tokens[1:], ""), strict=True)):
         depth += one.startswith("(") - (one == ")")
-        behind = depth if one.startswith("(?<") and not behind else behind if depth >= behind else 0
+        if depth < behind:
+            yield from _further_lookbehinds(tokens[begin:at], verbose=verbose, dot=dot)
+            behind = 0
         if behind or (verbose and one == "\n"):
+            yield one
+        elif one.startswith("(?<"):
+            behind, begin = depth, at + 1
             yield one
         elif _NEWLINE.fullmatch(one):
             yield r"(?:\r?\n)" if after in tuple("*+?{") else r"\r?\n"
@@ -58,6 +64,15 @@ def _parts(tokens: Sequence[str], *, dot: bool) -> Iterator[str]:
             yield rf"(?:\r\n|{one})"
         else:
             yield one
+
+
+def _further_lookbehinds(tokens: Sequence[str], *, verbose: bool, dot: bool) -> Iterator[str]:
+    r"""Yield alternatives of a lookbehind in which `\r\n` ends lines; PCRE2 wants a fixed length for each of them."""
+    named = [_NEWLINE.fullmatch(one) if one != "\n" or not verbose else None for one in tokens]
+    ends = [found or _matches(one, "\n", dot=dot) for one, found in zip(tokens, named, strict=True)]
+    if "(" not in tokens and sum(map(bool, ends)) <= 6:  # a group would be counted twice, and 2**6 are enough
+        choices = [(one, r"(?:\r\n)") if end else (one,) for one, end in zip(tokens, ends, strict=True)]
+        yield from (f"|{''.join(one)}" for one in islice(product(*choices), 1, None))
 
 
 def _matches(part: str, end: str, *, dot: bool) -> bool:

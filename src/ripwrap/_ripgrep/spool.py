@@ -293,6 +293,8 @@ def check_items(items: object, *, blocking: bool = False) -> None:
 def check_item(item: Any, *, files: bool) -> tuple[str, bytes | IO[bytes]]:
     """Return the name and the bytes of an item; with `files`, also the open file that has them."""
     try:
+        if isinstance(item, (str, bytes, dict, set, frozenset)):
+            raise TypeError
         name, content = item
     except (TypeError, ValueError):
         raise TypeError(f"an item must be a pair (name, bytes or str), got {type(item).__name__}") from None

@@ -4,6 +4,7 @@ gitleaks compares keywords and files in lower case, in all of Unicode. Here, rg 
 so the keywords and the files are folded in the same way, and rg decodes the files as in the search for the rules.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -12,7 +13,6 @@ from ripwrap._ripgrep.query import only_options
 from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan_lines import Collected, FoundText, LineAnswer
 from ripwrap._scan.scan_plan import ScanRequest, for_scan
-from ripwrap._scan.syntax import escaped
 from ripwrap.errors import SearchError
 from ripwrap.models import ScanMatch
 from ripwrap.options import FileOptions, SearchOptions, StrPath
@@ -63,7 +63,7 @@ class KeywordSearch:
 
     async def _search(self, run: Runner, words: Iterable[str], paths: Iterable[StrPath]) -> set[str] | None:
         """Return the files that have one of the words; `None` if they cannot be searched any more."""
-        pattern = f"(?iu:{'|'.join(''.join(map(escaped, word)) for word in words)})"
+        pattern = f"(?iu:{'|'.join(map(re.escape, words))})"
         query = for_scan(
             placed_search("scan()", pattern, self._cwd, paths, self._options, sorts=False, keeps_errors=True)
         )

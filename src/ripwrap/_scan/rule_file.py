@@ -2,18 +2,25 @@
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from ripwrap._scan.allow_comment import ALLOW_COMMENT
 from ripwrap._scan.rules import Rule, check_rules
 from ripwrap._text import cut_text
+from ripwrap.models import Model
 from ripwrap.options import StrPath
 
-_OF_GITLEAKS = frozenset({"regex", "secretGroup", "allowlist", "extend", "regexTarget", "targetRules"})
+_OF_GITLEAKS = frozenset({"regex", "secretGroup", "allowlist", "extend", "regexTarget"})
 """Keys that files of gitleaks have, and files of rules have not."""
+
+
+class _RuleFile(Model, frozen=True, extra="forbid"):
+    """Content of a file of rules."""
+
+    rules: Annotated[tuple[Rule, ...], Field(min_length=1)]
 
 
 def load_rules(path: StrPath) -> tuple[Rule, ...]:
@@ -38,45 +45,30 @@ def load_rules(path: StrPath) -> tuple[Rule, ...]:
             found = tomllib.load(file)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{name} is not valid TOML: {error}") from error
-    if foreign := sorted(_OF_GITLEAKS.intersection(_keys(found))):
-        raise ValueError(
-            f"{name} is a file of gitleaks, as its key {foreign[0]!r} shows; ripwrap no longer reads such files. Write "
-            "[[rules]] with an id and a pattern in the syntax of rg (`regex` is called `pattern`, `secretGroup` "
-            "`secret_group`, and `regexTarget` `target`), or run gitleaks"
-        )
-    entries: Any = found.pop("rules", None)
-    if found:
-        raise ValueError(f"{name}: there is no key {next(iter(found))!r}; a file of rules has only [[rules]]")
-    if not isinstance(entries, list) or not entries:
-        raise ValueError(f"{name} has no [[rules]]; add a rule with an id and a pattern")
-    known: list[Any] = entries
-    rules = [_rule(entry, f"{name}: rule {number}") for number, entry in enumerate(known, 1)]
     try:
-        return check_rules(rules)
+        rules = check_rules(_RuleFile.model_validate(found).rules)
+    except ValidationError as error:
+        raise _error(error, found, name) from error
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
+    if empty := [rule.id for rule in rules if not rule.pattern and not rule.path]:
+        raise ValueError(f"{name}: rule {empty[0]} has no pattern and no path; add one of them, or remove the rule")
+    return tuple(rule.model_copy(update={"allowlists": (*rule.allowlists, ALLOW_COMMENT)}) for rule in rules)
 
 
-def _rule(entry: Any, place: str) -> Rule:
-    label = f"{place} ({entry['id']})" if isinstance(entry, dict) and "id" in entry else place
-    try:
-        rule = Rule.model_validate(entry)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{label}: {where}: {first['msg']}, got {cut_text(repr(first['input']), 200)}") from error
-    if not rule.pattern and not rule.path:
-        raise ValueError(f"{label} has no pattern and no path; add one of them, or remove the rule")
-    return rule.model_copy(update={"allowlists": (*rule.allowlists, ALLOW_COMMENT)})
-
-
-def _keys(value: Any) -> Iterator[str]:
-    """Yield the keys of a table, and of the tables in it."""
-    inner: Iterable[Any] = ()
-    if isinstance(value, dict):
-        yield from value
-        inner = value.values()
-    elif isinstance(value, list):
-        inner = value
-    for one in inner:
-        yield from _keys(one)
+def _error(error: ValidationError, found: Mapping[str, Any], name: str) -> ValueError:
+    """Return the error for a file with a wrong key or value, which names the rule and the key."""
+    wrong = error.errors()
+    for one in wrong:
+        if (key := one["loc"][-1]) in _OF_GITLEAKS or one["loc"] == ("allowlists",):
+            return ValueError(
+                f"{name} is a file of gitleaks, as its key {key!r} shows; ripwrap no longer reads such files. Write "
+                "[[rules]] with an id and a pattern in the syntax of rg (`regex` is called `pattern`, `secretGroup` "
+                "`secret_group`, and `regexTarget` `target`), or run gitleaks"
+            )
+    place, value = wrong[0]["loc"], cut_text(repr(wrong[0]["input"]), 200)
+    if len(place) > 2:
+        known = found["rules"][place[1]].get("id")
+        name += f": rule {int(place[1]) + 1}" + (f" ({known})" if known else "")
+        place = place[2:]
+    return ValueError(f"{name}: {'.'.join(map(str, place))}: {wrong[0]['msg']}, got {value}")

@@ -4,8 +4,9 @@ The rules are based on some rules of gitleaks (https://github.com/gitleaks/gitle
 formats that the providers document. In a rule, a repetition before other text has a maximum, or ends before a character
 that it does not repeat, so that matching takes linear time in Python, too.
 
-Each pattern has the syntax of rg, so it has no look-around: `\b` or `_` stand before a token, because the names of
-variables end in `_`; and a value that is a placeholder, such as `${TOKEN}`, is excluded by its first characters.
+Each pattern has the syntax of rg, and that of Python's `re` if `(?-u:` is written `(?a:`. So it has no look-around:
+`\b` or `_` stand before a token, because the names of variables end in `_`; and a value that is a placeholder, such as
+`${TOKEN}`, is excluded by its first characters.
 """
 
 from ripwrap._scan.allow_comment import ALLOW_COMMENT
@@ -14,7 +15,7 @@ from ripwrap._scan.rules import Allowlist, Rule
 _ASCII = "0-9A-Za-z_-"
 _EDGE = r"(?:(?-u:\b)|_)"
 _AWS = "(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}"
-_LETTERS = r"0-9A-Za-z_\x{80}-\x{10FFFF}"
+_LETTERS = r"0-9A-Za-z_\u0080-\U0010FFFF"
 r"""Letters of names, and all characters that are not ASCII: rg needs much longer for `\w`, which is a large class."""
 
 _NAME = (

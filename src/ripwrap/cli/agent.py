@@ -11,11 +11,16 @@ from ripwrap._safe_write import Disk
 from ripwrap._text import shown
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, CommandGroup, Option
 from ripwrap.cli.errors import FOUND, complain
+from ripwrap.cli.extras import missing_packages
 from ripwrap.cli.flags import Color, Cwd
 from ripwrap.cli.terminal import colored_diff, shows_color
+from ripwrap.errors import Hint
 
 User = Annotated[bool, Option("Edit the user's files, not those of the project")]
 DryRun = Annotated[bool, Option("Show the changes, and write nothing")]
+
+_LOSSES = {"mcp": "the server does not start", "code": "its tools find no definitions"}
+"""What the server lacks without an extra."""
 
 
 def install(
@@ -43,6 +48,9 @@ def install(
         complain(
             "the program ripwrap is not in PATH, so clients may not find it; install it, e.g. with pipx or uv tool"
         )
+    for extra, effect in _LOSSES.items():
+        if missing_packages(extra):
+            complain(f"without the extra {extra}, {effect}: {Hint(kind='install', target=f'ripwrap[{extra}]')}")
     return _finish(changes, "already installed", color, dry_run=dry_run)
 
 

@@ -8,7 +8,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "mcp": ("mcp",),
     "watch": ("watch",),
     "code": ("structure",),
-    "outline, refs": ("code",),
+    "outline, refs, expand": ("code",),
     "index build, index search": ("index",),
     "index watch": ("index", "watch"),
     "index build --embedder=wordllama": ("vectors",),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ripwrap._code.treesitter.chunker import chunker_version
-from ripwrap._code.treesitter.parser import is_available
+from ripwrap._code.treesitter.parser import check_installed, is_available
 from ripwrap._code.treesitter.worker import CodeReader
 from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._text import shown
@@ -58,9 +58,7 @@ def make_chunker(wanted: ChunkerName) -> Chunker:
         raise ValueError(f"chunker must be 'auto', 'syntax' or 'windows', got {wanted!r}")
     if wanted == "windows" or not is_available():
         if wanted == "syntax":
-            needed = "tree-sitter 0.26.1 or later and semble-grammars"
-            extra = Hint(kind="install", target="ripwrap[code]")
-            raise RipwrapError(HintedText(Hint("chunker", "syntax"), f" needs {needed}: ", extra))
+            check_installed()
         return WINDOW_CHUNKER
     process = CodeReader()
     return Chunker(chunker_version(), process.chunks_of, process.close)

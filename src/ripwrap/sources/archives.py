@@ -40,6 +40,7 @@ from ripwrap.sources.unpacking import (
     DICTIONARY_BYTES,
     HEADER_BYTES,
     TOO_MUCH_MEMORY,
+    CheckedInfo,
     Counting,
     Input,
     LimitError,
@@ -287,7 +288,7 @@ class _Reader:
             raise stream.error
 
     def _tar_members(self, name: str, counting: Counting, depth: int) -> Iterator[Item]:
-        with tarfile.open(fileobj=io.BufferedReader(counting), mode="r|") as archive:
+        with tarfile.open(fileobj=io.BufferedReader(counting), mode="r|", tarinfo=CheckedInfo) as archive:
             kept: Any = archive
             while (info := archive.next()) is not None:
                 kept.members.clear()  # `tarfile` would keep the headers of all members

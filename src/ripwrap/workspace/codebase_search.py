@@ -19,7 +19,13 @@ from ripwrap.results import RankedChunk
 from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.budget import NAMES_SHARE, shortened
 from ripwrap.workspace.codebase_search_tool import CodebaseSearchArguments, CodebaseSearchResult, CodePlace, Ranking
-from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, expand_chunks, read_source_file
+from ripwrap.workspace.expansion import (
+    MAX_DEFINITION_LINES,
+    SourceFile,
+    expand_chunks,
+    missing_code,
+    read_source_file,
+)
 from ripwrap.workspace.notes import notes_of, unused_index_note
 from ripwrap.workspace.redact import Redaction, redact_name
 from ripwrap.workspace.scope import Scope, Settings, half, open_scope
@@ -122,6 +128,8 @@ def _fit_to_budget(
     A definition of more than `MAX_DEFINITION_LINES` lines is not shown as a whole. If the text of a result does not
     fit, the answer shows the first lines of that result, and no text of the results after that result.
     """
+    if chunks and (missing := missing_code()) is not None:
+        notes = [*notes, missing]
 
     def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:
         count = len(places)

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import accumulate
 
 from ripwrap._code.outline import Section, levels_of, outline_rows
+from ripwrap._code.treesitter.parser import is_supported
 from ripwrap._operations.expand import MAX_SOURCE_BYTES
 from ripwrap._text import in_seconds, plural
 from ripwrap.errors import RipwrapError
@@ -84,12 +85,20 @@ def _with_outline(settings: Settings, read: ReadLines, without: ReadFileResult) 
     source = read_source_file(settings, location, location.paths[0], settings.redactor(location, location.paths[0]))
     every = source.outline.sections() if source else ()
     if source is None or not every:
-        if lines:
+        has_grammar = source is not None and is_supported(location.paths[0], "\n".join(source.lines))
+        missing = missing_code() if has_grammar else None
+        if lines and missing is None:
             return without
-        if (missing := missing_code()) is not None:
-            return without.model_copy(update={"message": f"{missing}. Read or search its lines."})
         why = f"it has more than {MAX_SOURCE_BYTES:,} bytes" if source is None else "no definition was found"
-        return without.model_copy(update={"message": f"There is no outline: {why}. Read or search its lines."})
+        said = missing or f"There is no outline: {why}"
+
+        def explained(count: int) -> ReadFileResult:
+            result = read.answer(count) if lines else without
+            return result.model_copy(
+                update={"message": f"{said}. {result.message if lines else 'Read or search its lines.'}"}
+            )
+
+        return shortened(explained, lines, settings.max_chars)
     room = int(settings.max_chars * OUTLINE_SHARE) if lines else settings.max_chars
     chosen = [_shown(settings, source, section) for section in outermost(every, room)]
 

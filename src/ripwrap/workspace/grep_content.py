@@ -220,7 +220,7 @@ def _fit_with_sections(call: ContentCall, page: Page, answer: GrepContentResult)
         return fitted
     from ripwrap.workspace.expansion import missing_code, read_source_file
 
-    if (missing := missing_code()) is not None:
+    if found and (missing := missing_code()) is not None:
         answer = answer.model_copy(update={"notes": (*answer.notes, missing)})
         return fit_to_budget(page, found, answer, settings.max_chars)
     # Definitions are read only for matches that are shown. With definitions, fewer matches may fit.

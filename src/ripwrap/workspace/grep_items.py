@@ -7,6 +7,7 @@ lack the name of the subdirectory, so the globs might not match them.
 
 import io
 import os
+import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -167,7 +168,9 @@ class ItemFilter:
                 return False
             # Globs are compared with the path of a member from the top of the archive, and with the path that the
             # member would have if the archive were unpacked in its own directory.
-            inner = [path for member in members for path in (_plain(member), _as_unpacked(member))]
+            # Programs drop a `..` (unzip), or follow it (tar).
+            readings = [path for member in members for path in (member, _collapsed(member))]
+            inner = [path for reading in readings for path in (_plain(reading), _as_unpacked(reading))]
             paths = (*inner, *(os.path.join(os.path.dirname(file), path) for path in inner))
             if any(denied.rules.glob_of(path) for path in paths if path):
                 return False
@@ -196,13 +199,21 @@ def _repository_below(root: str, path: str) -> str:
 
 
 def _plain(member: str) -> str:
-    """Return the path of an archive's member for comparison with globs: without `..` and without a leading slash."""
+    """Return the path of an archive's member for comparison with globs: without a leading slash."""
     parts = member.replace("\\", "/").split("/")
-    return os.sep.join(part for part in parts if part not in ("", os.curdir, os.pardir))
+    return os.sep.join(part for part in parts if part not in ("", os.curdir))
+
+
+def _collapsed(member: str) -> str:
+    """Return the path of an archive's member without the names that each `..` takes back."""
+    return posixpath.normpath("/" + member.replace("\\", "/"))
 
 
 def _as_unpacked(member: str) -> str:
-    """Return the path that Windows makes of a member, without the dots, spaces and streams at the end of each name."""
+    """Return the path that Windows makes of a member: without the dots, spaces and streams at the end of each name.
+
+    So it is without `..`, too.
+    """
     return _plain("/".join(part.partition(":")[0].rstrip(". ") for part in _plain(member).split(os.sep)))
 
 

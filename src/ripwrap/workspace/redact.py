@@ -5,10 +5,10 @@ So `key_lines()` finds the lines of private keys in the whole file. If the file 
 like a line of a key is masked. All secrets of a kind have the same mask, whatever their length, and a mask never spans
 lines.
 
-The rules are those of `scan()`: the built-in ones, or others, whose patterns are translated for Python's `re`. `re` may
-take much longer than rg, so a rule is refused if it has too many ways to match (see `ripwrap._scan.nodes`). `re` cannot
-be interrupted, so a rule with many ways is tried at one place after another. A line is masked without its file, so the
-path and the keywords of a rule do not matter, and a mask is rather too much than too little.
+The rules are those of `scan()`: the built-in ones, or others whose patterns mean the same in rg and in Python's `re`.
+`re` may take much longer than rg, so a rule is refused if it has too many ways to match (see `backtracking`). `re`
+cannot be interrupted, so a rule with many ways is tried at one place after another. A line is masked without its file,
+so the path and the keywords of a rule do not matter, and a mask is rather too much than too little.
 """
 
 import io
@@ -22,11 +22,10 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ripgrep.literals import fold, rarest, required_literals
 from ripwrap._safe_open import open_regular_file
-from ripwrap._scan.nodes import MAX_WAYS, Written, limited, written
 from ripwrap._scan.rules import Rule, check_rules
-from ripwrap._scan.syntax import parse_rust
 from ripwrap._text import byte_order_mark, cut_text, plural, raw_bytes, shown
 from ripwrap.models import Captures, ScanMatch, Span, Submatch
+from ripwrap.workspace.backtracking import MAX_WAYS, Bounded, bounded
 
 MAX_SECRET_CHARS = 16_384
 """Number of characters to read beyond the place where a line is cut, to recognise a secret that spans this place."""
@@ -41,7 +40,6 @@ _MAX_FOLDED_CHARS = 1_000_000
 """Length of a text up to which the words of the rules are looked for in all of it, which cannot be interrupted."""
 
 _MAX_NAME_CHARS = 80
-"""Patterns that take linear time, which `tests/workspace/test_redact.py` checks."""
 
 _PRIVATE_KEY = "private-key"
 _MARKER = r"-{{4,5}} ?{} (?:[A-Z0-9]{{1,20}} ){{0,4}}PRIVATE KEY(?: BLOCK)? ?-{{4,5}}"
@@ -261,22 +259,21 @@ class _Finder:
         kept = tuple(one for one in rule.allowlists if one != ALLOW_COMMENT)
         self._rule = rule.model_copy(update={"allowlists": kept})
         self.name = cut_text(shown(rule.id.partition("/")[0] or rule.id), _MAX_NAME_CHARS)
-        self.linear = rule.pattern in _built_in_patterns()
+        self.linear = rule.pattern in _built_in_patterns()  # which `tests/workspace/test_redact.py` checks
         if self.linear:
             return
-        cost = self._written.cost
+        cost = self._bounded.cost
         if cost > MAX_WAYS:
             raise ValueError(
                 f"there are more than {MAX_WAYS:,} ways to match the pattern {cut_text(rule.pattern, 200)!r} at one "
                 "place, so Python may take too long; write a maximum, as in {0,50}, in place of * and +, and no "
                 "repetitions in repetitions"
             )
-        self.linear = self._written.steady and cost <= _FEW_WAYS
+        self.linear = self._bounded.steady and cost <= _FEW_WAYS
 
     @cached_property
-    def _written(self) -> Written:
-        tree = parse_rust(self._rule.pattern).tree
-        return written(tree) if self.linear else limited(tree)
+    def _bounded(self) -> Bounded:
+        return bounded(self._rule.pattern)
 
     @cached_property
     def words(self) -> tuple[bytes, ...]:
@@ -287,7 +284,9 @@ class _Finder:
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """Pattern for Python."""
-        return re.compile(self._written.text)
+        if self._rule.pattern in _built_in_patterns():
+            return re.compile(self._rule.pattern.replace("(?-u:", "(?a:"))
+        return re.compile(self._bounded.text)
 
     def found(self, line: str, start: int, end: int, check: Callable[[], object]) -> Iterator[re.Match[str]]:
         """Yield the matches in a part of a line; call `check` before each step that takes long."""
@@ -346,7 +345,7 @@ class Redaction:
                 tried on each line.
 
         Raises:
-            ValueError: The pattern of a rule cannot be translated for Python, or may take too long.
+            ValueError: The pattern of a rule means something else in Python's `re`, or may take too long.
         """
         self._finders: list[_Finder] = []
         refused: dict[str, str] = {}
