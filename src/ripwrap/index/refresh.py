@@ -97,22 +97,9 @@ def refresh(
 ) -> RefreshResult | None:
     """Update a view (the record of the files of a directory on a branch) to the listed files.
 
-    Args:
-        database: The index.
-        store: Store of the index, with its full-text search and its checksums.
-        view: View to update.
-        paths: Files of the view, relative to its root.
-        splitter: Object that reads files, and splits them into chunks.
-        expected: Generation of the view before the files were listed; `None` if the view was new. The generation is a
-            random number that is replaced when the view changes.
-        progress: Function that is called in this thread: before the first changed file, after every few files, and at
-            the end; `None` if there is none.
-        insist: Write even if another process has refreshed the view since the files were listed. A file that is not in
-            the list is then removed from the view only if it does not exist, because it may be newer than the list.
-
-    Returns:
-        The result, without its duration. `None` if another process has refreshed the view since the files were listed;
-        nothing was written in that case.
+    `expected` is the generation of the view before the files were listed. If another process has refreshed the view
+    since then, write nothing and return `None`, unless `insist` is true: then a file that is not in the list is removed
+    only if it does not exist, because it may be newer than the list.
     """
     # Files are compared before the write lock is taken, so that a refresh without differences waits for no other
     # process. If the generation of the view has changed, another process has refreshed it, and the list of paths may be
