@@ -112,6 +112,19 @@ class TestInside:
         first = sync.Workspace(tree).grep_content_result("needle", inside="zip", output_mode=mode, max_matches=1)
         assert (len(first.files), first.next_offset, first.truncated) == (1, 1, True)
 
+    def test_bytes_of_a_named_archive_show_no_denied_member(self, tmp_path: Path) -> None:
+        """Members that are not compressed were found in the bytes of the archive."""
+        files = {"k.key": b"needle secret", "a.py": b"needle"}
+        (tmp_path / "f.zip").write_bytes(zipped(files, zipfile.ZIP_STORED))
+        (tmp_path / "f.tar").write_bytes(tarred(files, "w"))
+        workspace = sync.Workspace(tmp_path, deny=["*.key"])
+        for name in ("f.zip", "f.tar"):
+            assert paths(workspace, path=name, inside="zip,tar") == [f"{name}!/a.py"]
+            modes: tuple[OutputMode, ...] = ("files_with_matches", "count")
+            for mode in modes:
+                (file,) = workspace.grep_content_result("needle", name, inside="zip,tar", output_mode=mode).files
+                assert file.path == f"{name}!/a.py"
+
     def test_denied_members_and_archives_are_not_searched(self, tree: Path) -> None:
         workspace = sync.Workspace(tree, deny=DENY)
         everything = {"include_hidden": True, "include_ignored": True}

@@ -21,7 +21,7 @@ from ripwrap._ripgrep.spool import MAX_RUNNING, OverdueError
 from ripwrap.binary.cache import folder, why_untrusted
 from ripwrap.models import PathError
 from ripwrap.places.items import Batches, ItemPlace, listed
-from ripwrap.sources.archives import ArchiveSource, check_inside, format_of, is_document
+from ripwrap.sources.archives import ArchiveSource, check_inside, format_of
 from ripwrap.sources.base import Source
 from ripwrap.sources.reading import DocumentReader
 from ripwrap.sources.texts import TextCache
@@ -53,11 +53,10 @@ class InsidePlace:
 
     async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
         """Return the run that searches the files, followed by runs for the items inside of them."""
-        # rg also searches the bytes of documents. These results are dropped, because the texts are searched as items.
-        documents = query.mode != "files" and any(
-            is_document(f"x.{name}", self.formats) or name == "ipynb-outputs" for name in self.formats
-        )
-        change = Change(query.output, lambda path: is_document(path, self.formats)) if documents else None
+        # As with rg's --search-zip, what rg finds in the bytes of an archive or document is no result: the texts inside
+        # are searched, and the bytes of an archive may show a member that `allows` refuses.
+        drops: Callable[[str], bool] = lambda path: format_of(path, self.formats) is not None  # noqa: E731
+        change = None if query.mode == "files" else Change(query.output, drops)
         query = replace(query, place=self.inner)
         inside = _Inside(self, query, run, seconds)
         errors, close = inside.errors, inside.close

@@ -99,11 +99,10 @@ class _Opened(_OnTop):
         try:
             for name, content in self._source:
                 kind = format_of(name, self._formats)
-                is_document = kind is not None and find_format(kind) is not None
-                is_selected = self.selects(name)
-                if is_selected and not is_document:
-                    yield name, content
-                if kind is not None and (is_selected or not is_document):
+                if kind is None:
+                    if self.selects(name):
+                        yield name, content
+                elif find_format(kind) is None or self.selects(name):
                     yield from self._archives.members(name, _opened(content))
                 del content  # the next item needs the memory
         finally:

@@ -471,15 +471,6 @@ def format_of(name: str, inside: Sequence[str]) -> str | None:
     return next((kind for kind in wanted if lower.endswith(_suffixes(kind))), None)
 
 
-def is_document(name: str, inside: Sequence[str]) -> bool:
-    """Return True if the file `name` is a notebook or document of a format in `inside`.
-
-    The parts of such a file are searched instead of its bytes.
-    """
-    kind = format_of(name, inside)
-    return kind is not None and find_format(kind) is not None
-
-
 def _suffixes(kind: str) -> tuple[str, ...]:
     document = find_format(kind)
     return SUFFIXES.get(kind, ()) if document is None else (document.suffix,)
