@@ -9,11 +9,13 @@ import errno
 import io
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from ripwrap._concurrency import defer_interrupts, opened
 from ripwrap._overlay import active_overlay
+from ripwrap._windows import NAME_SURROGATE_TAG
 
 _FILE_FLAGS: int = sum(getattr(os, flag, 0) for flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 _FOLDER_FLAGS: int = sum(getattr(os, flag, 0) for flag in ("O_PATH", "O_DIRECTORY", "O_CLOEXEC"))
@@ -111,6 +113,13 @@ def read_start(path: str, most: int) -> bytes:
             raise _gone_error(path)
         with open(found, "rb", closefd=False) as file:
             return file.read(most)
+
+
+def is_link(info: os.stat_result) -> bool:
+    """Return True if an entry is a link, or a junction of Windows."""
+    if sys.platform == "win32" and info.st_reparse_tag & NAME_SURROGATE_TAG:
+        return True
+    return stat.S_ISLNK(info.st_mode)
 
 
 def _split_root(path: str, roots: Sequence[str]) -> tuple[str, str]:

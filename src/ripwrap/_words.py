@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from inspect import getattr_static
-from typing import Any
+from typing import Any, cast
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "pattern": ("query", "regex"),
@@ -105,8 +105,10 @@ def _is_path(value: object) -> bool:
 
 
 def _are_paths(value: object) -> bool:
-    one_by_one = isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray))
-    return _is_path(value) or (one_by_one and (not isinstance(value, (list, tuple)) or all(map(_is_path, value))))
+    if not isinstance(value, Iterable) or isinstance(value, (bytes, bytearray)):
+        return _is_path(value)
+    # An iterator can be read only once, so its paths are checked when they are used.
+    return not isinstance(value, (list, tuple)) or all(map(_is_path, cast("Iterable[object]", value)))
 
 
 def _are_texts(value: object) -> bool:

@@ -163,6 +163,14 @@ def test_the_end_of_the_file_is_that_of_each_line(plant: Plant) -> None:
     assert found == {1: ((0, 1),), 2: (), 3: ()}
 
 
+@pytest.mark.fact(62)
+@pytest.mark.rg_ends
+@pytest.mark.parametrize("also", [(), ("never",)])
+def test_a_match_may_begin_too_late(also: tuple[str, ...], rg: RgBinary, plant: Plant) -> None:
+    (match,) = sync.search([r"(?:\.a+)*a", *also], cwd=plant({"a": "x.aax\n"}), rg=rg)
+    assert match.spans() == (((1, 4),) if also or rg.version < (14,) else ((2, 3), (3, 4)))
+
+
 PATTERNS = st.sampled_from(
     ["a", "ab", "(a)b?", "b+", "a|b", "[ab]c", "(?i)A", r"\bc", "c$", "^a", "(?P<n>a+)(b)?", "é", "b*"]
 )

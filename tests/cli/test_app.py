@@ -677,6 +677,8 @@ def test_doctor_names_the_commands_for_which_a_package_is_missing(
     text = output("doctor", cwd=folder)
     extras._is_installed.cache_clear()
     assert '✗ ripwrap watch needs watchfiles: pip install "ripwrap[watch]"\n' in text
+    assert '✗ ripwrap index watch needs watchfiles: pip install "ripwrap[index,watch]"\n' in text
+    assert "✗ ripwrap index build, index search" not in text  # they work without it, as without `code`
     assert "watch" not in text.partition("extras: ")[2].partition("\n")[0].split(", ")
     assert "cli" in text.partition("extras: ")[2].partition("\n")[0].split(", ")
     assert "cache" in text

@@ -756,6 +756,20 @@ GUARDS: tuple[Guard, ...] = (
         "workspace/test_redact.py::test_rule_that_may_take_too_long_is_refused",
     ),
     Guard(
+        "a rule that Python would read as a possessive one is refused",
+        "workspace/backtracking.py",
+        r"\{(?:[0-9]+(?:,[0-9]*)?|,[0-9]+)\})\??)(?![*+?{])",
+        r"\{(?:[0-9]+(?:,[0-9]*)?|,[0-9]+)\})[?+]?)",
+        "workspace/test_backtracking.py::test_pattern_that_means_something_else_in_python_is_refused",
+    ),
+    Guard(
+        "a rule with an operator in a class is refused",
+        "workspace/backtracking.py",
+        'if token is None or (token["set"] and _OPERATOR.search(token["set"])):',
+        "if token is None:",
+        "workspace/test_backtracking.py::test_pattern_that_means_something_else_in_python_is_refused",
+    ),
+    Guard(
         "a rule with many ways is tried at one place after another",
         "workspace/redact.py",
         "        while start <= end:\n            check()\n",

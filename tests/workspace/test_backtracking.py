@@ -39,7 +39,8 @@ def test_pattern_finds_what_rg_finds(plant: Plant) -> None:
             continue
         expected = {
             (match.line_number, submatch.match)
-            for match in sync.search(pattern, cwd=folder)
+            # Beside another pattern, rg begins a match where it should (rg-facts 62).
+            for match in sync.search([pattern, "never"], cwd=folder)
             for submatch in match.submatches
             if submatch.match
         }

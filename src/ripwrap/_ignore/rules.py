@@ -3,8 +3,6 @@
 import logging
 import os
 import re
-import stat
-import sys
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,20 +11,13 @@ from pathspec import Pattern
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ignore.globs import MAX_REGEX_CHARS, GlobRegex, byte_text, glob_pattern
-from ripwrap._safe_open import read_start
-from ripwrap._windows import NAME_SURROGATE_TAG
+from ripwrap._safe_open import is_link, read_start
 
 KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 """Kinds of ignore files; the first kind with a rule that matches a path decides."""
 
-_GIT_KINDS = 2
-"""Number of kinds at the end of `KINDS` that are ignore files of git."""
-
-_REPOSITORY = (".git", ".jj")
-"""Names that mark the top directory of a repository: of git, and of Jujutsu (from rg 15 on)."""
-
 _FIRST_PARTS = tuple(kind.partition("/")[0] for kind in KINDS)
-IGNORE_NAMES = (*_FIRST_PARTS, ".jj")
+IGNORE_NAMES = _FIRST_PARTS
 """Names of files and directories that affect which rules apply in the directory that has them."""
 
 MAX_RULES_BYTES = 262_144
@@ -61,13 +52,9 @@ class IgnoreRule:
     pattern: Pattern
     only_folders: bool
     text: str = ""
-    file: str = ""
-    number: int = 0
 
     @classmethod
-    def parse(
-        cls, line: str, *, allow_unclosed: bool = True, ignore_case: bool = False, file: str = "", number: int = 0
-    ) -> "IgnoreRule | None":
+    def parse(cls, line: str, *, allow_unclosed: bool = True, ignore_case: bool = False) -> "IgnoreRule | None":
         """Return the rule of a line, or `None` for a comment or an empty line."""
         if line.startswith("#"):
             return None
@@ -87,7 +74,7 @@ class IgnoreRule:
         if not anchored and "/" not in glob:
             glob = "**" if glob in ("", "**") else f"**/{glob}"
         pattern = glob_pattern(glob, include=not negated, allow_unclosed=allow_unclosed, ignore_case=ignore_case)
-        return cls(glob, pattern, only_folders, text, file, number)
+        return cls(glob, pattern, only_folders, text)
 
     @property
     def ignores(self) -> bool:
@@ -169,10 +156,6 @@ class IgnoreStack:
     """Rules of the ignore files in the directories from a root down to a directory."""
 
     levels: tuple[tuple[tuple[int, Rules], ...], ...] = ((),) * len(KINDS)
-    kinds: frozenset[str] = frozenset(KINDS)
-    ignore_case: bool = False
-    require_git: bool = False
-    in_repository: bool = False
     cut: tuple[str, ...] = ()
 
     @classmethod
@@ -183,26 +166,14 @@ class IgnoreStack:
             stack = stack.entered(root, folder)
         return stack
 
-    @property
-    def git_counts(self) -> bool:
-        """True if git's ignore files apply in the directory."""
-        return self.in_repository or not self.require_git
-
     def entered(self, root: str, folder: str, names: Container[str] = IGNORE_NAMES) -> "IgnoreStack":
         """Return a stack that also has the ignore files in `folder`; `names` are the names in `folder`, if known.
 
-        With `require_git`, if `folder` is the top directory of a repository, git's ignore files above `folder` are
-        dropped.
-
-        If `folder` is an absolute path, pass absolute paths to `match()`, too. An ignore file is skipped if links lead
-        out of `root` to the file. `.git/info/exclude` is not skipped if `require_git` is True. If `root` is empty, no
-        file is skipped.
+        An ignore file is skipped if links lead out of `root` to the file.
         """
         stack = replace(self, cut=()) if self.cut else self
-        if self.require_git and any(name in names and _exists(root, folder, name) for name in _REPOSITORY):
-            stack = replace(stack, levels=(*self.levels[:-_GIT_KINDS], *(((),) * _GIT_KINDS)), in_repository=True)
         found = [
-            stack.rules_in(root, folder, kind) if first in names else _NO_RULES
+            rules_in(root, folder, kind) if first in names else _NO_RULES
             for kind, first in zip(KINDS, _FIRST_PARTS, strict=True)
         ]
         if all(one is _NO_RULES for one in found):
@@ -212,66 +183,14 @@ class IgnoreStack:
         levels = tuple(((start, rules), *level) if rules.rules else level for rules, level in pairs)
         return replace(stack, levels=levels, cut=tuple(rules.cut for rules in found if rules.cut))
 
-    def without_levels(self) -> "IgnoreStack":
-        """Return a stack with the same settings and no rules; used at a root with `--no-ignore-parent`."""
-        return replace(self, levels=((),) * len(KINDS))
-
-    def match(self, path: str, *, is_folder: bool) -> IgnoreRule | None:
-        """Return the rule that decides about a path, or `None` if no rule matches."""
+    def is_ignored(self, path: str, *, is_folder: bool) -> bool | None:
+        """Return True if a path is ignored, False if a rule with `!` includes it, or `None` if no rule matches."""
         for level in self.levels:
             for start, rules in level:
                 rule = rules.match(path[start:], is_folder=is_folder)
                 if rule is not None:
-                    return rule
+                    return rule.ignores
         return None
-
-    def is_ignored(self, path: str, *, is_folder: bool) -> bool | None:
-        """Return True if a path is ignored, False if a rule with `!` includes it, or `None` if no rule matches."""
-        rule = self.match(path, is_folder=is_folder)
-        return None if rule is None else rule.ignores
-
-    def rules_in(self, root: str, folder: str, kind: str) -> Rules:
-        """Return the rules of the ignore file of one kind in a directory.
-
-        Return no rules if this kind does not apply in the directory, or if the file is missing or cannot be read.
-        """
-        if kind not in self.kinds or (kind in KINDS[-_GIT_KINDS:] and not self.git_counts):
-            return _NO_RULES
-        if kind == KINDS[-1] and self.require_git:
-            # Not checked against `root`: the exclude file of a worktree is in the main repository, which is usually
-            # elsewhere, and rg reads it. The tools for agents, which have a root, never set `require_git`.
-            return read_rules(_exclude_file(os.path.join(root, folder)), ignore_case=self.ignore_case)
-        return _read(root, folder, kind, ignore_case=self.ignore_case)
-
-
-def _exists(root: str, folder: str, name: str) -> bool:
-    return os.path.exists(os.path.join(root, folder, name))
-
-
-def _exclude_file(folder: str) -> str:
-    """Return the path of the exclude file of a repository. In a worktree, `.git` is a file that names git's directory.
-
-    Return an empty path if the file `.git` names no absolute path, or if `.git` or git's directory cannot be read.
-
-    rg follows the file `.git` only with `--require-git` (`resolve_git_commondir()` in ripgrep's
-    `crates/ignore/src/dir.rs`).
-    """
-    git = os.path.join(folder, ".git")
-    if os.path.isfile(git):
-        try:
-            mark, _, own = _first_line(git).partition(" ")
-            if mark != "gitdir:" or not os.path.isabs(own):  # rg resolves a relative path in rg's working directory
-                return ""
-            common = _first_line(os.path.join(own, "commondir"))
-        except OSError:
-            return ""
-        git = os.path.join(own, common) if common.startswith(".") else common
-    return os.path.join(git, "info", "exclude")
-
-
-def _first_line(path: str) -> str:
-    first = read_start(path, MAX_RULE_BYTES).partition(b"\n")[0]
-    return first.decode("utf-8", "surrogateescape").rstrip("\r")
 
 
 def outer_rules(root: str, sub: str) -> tuple[str, list[str]]:
@@ -298,7 +217,7 @@ def outer_rules(root: str, sub: str) -> tuple[str, list[str]]:
     room = MAX_RULES_BYTES
     for kind in reversed(KINDS):
         for depth, folder in enumerate(_folders_above(sub)):
-            found = _read(root, folder, kind)
+            found = rules_in(root, folder, kind)
             for rule in found.rules if room >= 0 else ():
                 if rule.glob:  # drop the rule `/`, which matches nothing; with a prefix it would match a directory
                     end = "/" if rule.only_folders else ""
@@ -323,9 +242,9 @@ def _folders_above(sub: str) -> list[str]:
     return [os.sep.join(parts[:depth]) for depth in range(len(parts))]
 
 
-def _read(root: str, folder: str, kind: str, *, ignore_case: bool = False) -> Rules:
-    path = os.path.join(root, folder, kind)
-    return read_rules(path, ignore_case=ignore_case) if not root or _is_inside(root, folder, kind) else _NO_RULES
+def rules_in(root: str, folder: str, kind: str) -> Rules:
+    """Return the rules of the ignore file of one kind in a directory; none if it is missing or cannot be read."""
+    return read_rules(os.path.join(root, folder, kind)) if _is_inside(root, folder, kind) else _NO_RULES
 
 
 def _is_inside(root: str, folder: str, kind: str) -> bool:
@@ -351,14 +270,7 @@ def _is_inside(root: str, folder: str, kind: str) -> bool:
     return os.path.realpath(real) == real and real.startswith(os.path.join(root, ""))
 
 
-def is_link(info: os.stat_result) -> bool:
-    """Return True if an entry is a link, or a junction of Windows."""
-    if sys.platform == "win32" and info.st_reparse_tag & NAME_SURROGATE_TAG:
-        return True
-    return stat.S_ISLNK(info.st_mode)
-
-
-def read_rules(path: str, *, ignore_case: bool = False) -> Rules:
+def read_rules(path: str) -> Rules:
     """Return the rules of an ignore file; none if it cannot be read, or is not a regular file.
 
     A line that does not parse has no rule. At a line that is not UTF-8, reading ends, as in rg. At most `MAX_RULES` in
@@ -373,13 +285,13 @@ def read_rules(path: str, *, ignore_case: bool = False) -> Rules:
     left = [len(content) > MAX_RULES_BYTES]
     if left[0]:
         content = content[: content.rfind(b"\n", 0, MAX_RULES_BYTES) + 1]
-    rules = tuple(_parse(content, path, left, ignore_case=ignore_case))
+    rules = tuple(_parse(content, path, left))
     if left[-1]:
         _LOGGER.debug("%s: not all rules are read, because there are too many", path)
     return Rules(rules, path if any(left) else "") if rules or any(left) else _NO_RULES
 
 
-def _parse(content: bytes, path: str, left: list[bool], *, ignore_case: bool) -> Iterator[IgnoreRule]:
+def _parse(content: bytes, path: str, left: list[bool]) -> Iterator[IgnoreRule]:
     """Yield the rules of an ignore file; append True to `left` if rules are left out."""
     found = 0
     for number, line in enumerate(content.replace(b"\r\n", b"\n").split(b"\n"), 1):
@@ -394,7 +306,7 @@ def _parse(content: bytes, path: str, left: list[bool], *, ignore_case: bool) ->
             return
         text = text if number > 1 else text.lstrip("\ufeff")
         try:
-            rule = IgnoreRule.parse(text, ignore_case=ignore_case, file=path, number=number)
+            rule = IgnoreRule.parse(text)
         except ValueError as error:
             _LOGGER.debug("%s: line %d: %s; rg ignores this line", path, number, error)
         else:

@@ -1,44 +1,45 @@
 """Find out which files a search reads, and why it does not read the other files.
 
 One run of rg looks for a NUL byte in each file that it reads (`--count --include-zero`). The output lists these files,
-and tells which of them have a NUL byte. For each other file, `_ignore/selection.py` finds the reason. This module
-applies the rules of ignore files in the same way as rg.
+and tells which of them have a NUL byte. For each other file, the log of another run (`--files --debug`) has the reason.
+rg does not log that a directory is too deep or on another file system, that a link to a directory is not followed, and
+what it cannot read; this module finds these reasons.
 """
 
 import errno
-import math
 import os
 import stat
-import time
 from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, TypeAlias, Unpack, cast
 
-from ripwrap._concurrency import CANCELLED
+from ripwrap._concurrency import CANCELLED, countdown
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
-from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, PathDecoder, decode_types
+from ripwrap._ripgrep.debug_log import LeftOut, LogCollector, shown_in_log
+from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
 from ripwrap._ripgrep.listing_collector import BaseListingCollector, ListingCollector
 from ripwrap._ripgrep.named_paths import check_exist
-from ripwrap._ripgrep.output import WholeOutput, refuse_failure
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query, only_options
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
-from ripwrap._text import BOMS
+from ripwrap._safe_open import is_link, read_start
+from ripwrap._text import BOMS, plural
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText, named_paths
+from ripwrap.errors import CapabilityError, Hint, HintedText, named_paths
 from ripwrap.models import FileCount
-from ripwrap.options import FileOptions, SearchOptions, StrPath, check_timeout
+from ripwrap.options import EXCLUDED, FileOptions, SearchOptions, StrPath, check_timeout
 from ripwrap.places.holes import refuse_places
 from ripwrap.results import Coverage, Reason, SkipKind, SkippedFiles
 
-if TYPE_CHECKING:
-    from ripwrap._ignore.selection import Cause
-
 COVERAGE_TIMEOUT = 10.0
+MAX_RULES_BYTES = 1024 * 1024
+"""Number of bytes at the start of an ignore file in which the line of a rule is looked for."""
+
 MAX_EXAMPLES = 3
 """Maximum number of example files for each reason why files are not searched."""
 
@@ -78,9 +79,8 @@ async def why(
     its directory shop is too deep; it would be searched without the options max_depth, type
     ```
 
-    ripwrap applies the rules of rg 15.2. Another version of rg may choose other files: rg 13 and 14 treat ignore files
-    above the searched path and in nested repositories differently, and do not recognize repositories of Jujutsu.
-    Versions before 15.2 do not read `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
+    The answer is that of the rg that runs: rg lists the file, or its log (`--debug`) names the rule. Versions differ:
+    rg 13 and 14, for example, treat ignore files above the searched path in another way than rg 15.
 
     Several of `paths` may contain the file. If the search of one of these paths reads the file, the answer is
     `searched`. Otherwise, the answer is the reason why the search of the first of these paths does not read the file.
@@ -89,13 +89,13 @@ async def why(
         path: A file or directory, relative to `cwd` or absolute.
         cwd: The directory of the search.
         paths: Files or directories of the search; empty is all of `cwd`.
-        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. rg lists the file types, and
-            finds NUL bytes.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: The options of the search; see `SearchOptions`. Only the options that choose files, or that affect
             binary files (such as `text`), have an effect.
 
     Raises:
         FileNotFoundError: There is no such file, or `cwd` does not exist.
+        CapabilityError: rg leaves the file out, and its log gives no reason in words that ripwrap knows.
 
     It also raises what `files()` raises.
     """
@@ -213,63 +213,71 @@ class _SearchedCollector(BaseListingCollector[FileCount | str]):
 
 
 async def run_coverage(run: Runner, request: CoverageRequest, *, must_exist: bool = False) -> Coverage:
-    """Run rg to list the files that it reads, then walk through the directories to count the excluded files.
+    """Run rg to list the files that it reads, and to log what it leaves out; then walk, to count the excluded files.
 
     With `must_exist`, raise `FileNotFoundError` if one of the paths is missing: a `Coverage` has no place for errors.
     (It counts the paths that cannot be read.)
     """
-    deadline = math.inf if request.timeout is None else time.monotonic() + request.timeout
+    left = countdown(request.timeout)
     if must_exist:
         await run.call(partial(check_exist, request.query))
-    found = await run.collect(Step(request.query, partial(_SearchedCollector, request.query), request.timeout))
-    types = await _types(run, request)
-    return await run.call(partial(_count, request, types, found, deadline))
+    found = await run.collect(Step(request.query, partial(_SearchedCollector, request.query), left()))
+    log = await run.collect(Step(_log_of(_listing(request, request.query.paths)), LogCollector, left()))
+    rules = _Rules(request, log.found)
+    tally, stopped = await run.call(partial(_count, request, rules, found, left))
+    groups: list[SkippedFiles] = []
+    known = await run.call(partial(_examples, request, rules, found, tally))
+    # A hint is given only after a check that rg would read the file with its option. This check may follow links, so
+    # there are no hints if `read` is False.
+    reasons = await _with_hints(run, request, known, left) if request.read else {path: known[path][0] for path in known}
+    for kind in sorted(tally.counts, key=lambda kind: (-tally.counts[kind], kind)):
+        shown = tuple(reasons[path] for path, _ in tally.first(kind))
+        groups.append(SkippedFiles(kind=kind, files=tally.counts[kind], examples=shown))
+    exact = not (stopped or found.timed_out or log.timed_out)
+    return Coverage(searched=tally.searched, skipped=tuple(groups), exact=exact)
 
 
-async def _types(run: Runner, request: CoverageRequest) -> FileTypes:
-    """Return rg's file types, after `type_add` and `type_clear`; empty if neither `type` nor `type_not` is given."""
-    if not (request.options.get("type") or request.options.get("type_not")):
-        return {}
-    output = await run.collect(Step(request.query.types(), partial(WholeOutput, refuse_failure), None))
-    return decode_types(b"".join(output.chunks))
-
-
-def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector, deadline: float) -> Coverage:
-    """Count the files that rg read, and walk through the directories to count the other files."""
-    # late: it imports pathspec
-    from ripwrap._ignore.selection import Selection, walk_left_out
-
-    cancelled, stopped = CANCELLED.get(), found.timed_out
+def _count(
+    request: CoverageRequest, rules: "_Rules", found: _SearchedCollector, left: Callable[[], float | None]
+) -> "tuple[_Tally, bool]":
+    """Count the files that rg read, and walk through the directories to count the others; True if there was no time."""
+    cancelled, stopped = CANCELLED.get(), False
 
     def stop() -> bool:
         nonlocal stopped
-        stopped = stopped or cancelled.is_set() or time.monotonic() > deadline
+        stopped = stopped or cancelled.is_set() or left() == 0
         return stopped
 
-    tally, unreadable = _Tally(), {error.path or "": error.message for error in found.errors if error.kind != "other"}
+    tally, unreadable = _Tally(), {error.path or "" for error in found.errors if error.kind != "other"}
     named = set(map(found.key, request.query.paths))
     for path, has_nul in found.searched.items():
         if has_nul and request.may_be_binary and path not in named:  # rg searches a named file past a NUL (rg-facts 20)
             tally.add(_relative(request.query.cwd, path), "binary")
         else:
             tally.searched += 1
-    selection = Selection(request.query.cwd, request.options, types, inside=request.inside)
-    for one in walk_left_out(
-        selection, _outermost(request.query), lambda path: found.key(path) in found.searched, stop, whole=request.read
-    ):
-        unread = one.path in unreadable or (request.read and _read_error(request, one.path))
-        tally.add(one.path, one.cause.kind if one.cause else "unreadable" if unread else "other")
-    groups = (
-        SkippedFiles(
-            kind=kind,
-            files=tally.counts[kind],
-            examples=tuple(
-                _example(request, types, path, kind, unreadable.get(path, "")) for path in tally.first(kind)
-            ),
-        )
-        for kind in sorted(tally.counts, key=lambda kind: (-tally.counts[kind], kind))
-    )
-    return Coverage(searched=tally.searched, skipped=tuple(groups), exact=not stopped)
+    for path, why_not in _walk(request, rules, lambda path: found.key(path) in found.searched, stop):
+        unread = path in unreadable or (request.read and _read_error(request, path))
+        tally.add(path, why_not[1].kind if why_not else "unreadable" if unread else "other", why_not)
+    return tally, stopped
+
+
+def _examples(
+    request: CoverageRequest, rules: "_Rules", found: _SearchedCollector, tally: "_Tally"
+) -> "dict[str, _Judged]":
+    """Return the reasons of the examples in the counts, each with the first option to change."""
+    errors = {error.path or "": error.message for error in found.errors if error.kind != "other"}
+    reasons: dict[str, _Judged] = {}
+    for kind in tally.counts:
+        for path, why_not in tally.first(kind):
+            if kind == "binary":
+                offset = _nul_offset(request, path)
+                reasons[path] = Reason(path=path, kind=kind, matched=path, offset=offset, hints=(_TEXT,)), None
+            elif why_not is None or (kind == "unreadable" and path in errors):
+                detail = errors.get(path) or (_read_error(request, path) if kind == "unreadable" else "")
+                reasons[path] = Reason(path=path, kind=kind, matched=path, detail=detail), None
+            else:
+                reasons[path] = rules.reason(path, *why_not), why_not[1].hint
+    return reasons
 
 
 class _Tally:
@@ -278,18 +286,18 @@ class _Tally:
     def __init__(self) -> None:
         self.searched = 0
         self.counts: dict[SkipKind, int] = {}
-        self._first: dict[SkipKind, list[tuple[bytes, str]]] = {}
+        self._first: dict[SkipKind, list[tuple[bytes, str, _WhyNot | None]]] = {}
 
-    def add(self, path: str, kind: SkipKind) -> None:
+    def add(self, path: str, kind: SkipKind, why_not: "_WhyNot | None" = None) -> None:
         """Count a file that rg excluded for the reason `kind`."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         first = self._first.setdefault(kind, [])
-        insort(first, (path_order(os.fsencode(path)), path))
+        insort(first, (path_order(os.fsencode(path)), path, why_not), key=itemgetter(0, 1))
         del first[MAX_EXAMPLES:]
 
-    def first(self, kind: SkipKind) -> list[str]:
+    def first(self, kind: SkipKind) -> "list[tuple[str, _WhyNot | None]]":
         """Return the first paths, in path order, that rg excluded for the reason `kind`; at most `MAX_EXAMPLES`."""
-        return [path for _, path in self._first[kind]]
+        return [(path, why_not) for _, path, why_not in self._first[kind]]
 
 
 def _outermost(query: Query) -> list[str]:
@@ -315,29 +323,24 @@ def _read_error(request: CoverageRequest, path: str) -> str:
     return ""
 
 
-def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKind, error: str) -> Reason:
-    """Return the reason why a file was excluded.
-
-    `error` is rg's message if rg could not read the file; otherwise it is empty.
-    """
-    if kind == "binary":
-        return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
-    # A hint is given only after a check that rg would read the file with its option. This check may follow links, so
-    # there are no hints if `read` is False.
-    if kind == "other" or (kind == "unreadable" and error) or not request.read:
-        return Reason(path=path, kind=kind, matched=path, detail=error)
-    return _reason(request, types, path)
-
-
 async def run_why(run: Runner, request: CoverageRequest) -> Reason:
-    """Return the answer of `why()`: check the rules for the path, and run rg to look for a NUL byte in the file."""
+    """Return the answer of `why()`: ask rg's listing and its log, and run rg to look for a NUL byte in the file."""
     run, cwd, path = DeadlineRunner(run, request.timeout), request.query.cwd, request.path
     # This run lists no files; rg only checks the directory, the globs and the types.
     checked = files_query(cwd, (), only_options(request.options, _FILE_NAMES) | {"max_depth": 0})
     await run.collect(Step(checked, lambda: ListingCollector(PathDecoder(), 0), request.timeout))
-    types = await _types(run, request)
-    reason, may_be_binary = await run.call(partial(_reason_by_rules, request, types))
-    if not may_be_binary:
+    await run.call(partial(_check_path, request))
+    left = countdown(request.timeout)
+    found_out = await _judged(run, request, [path], left)
+    reason = (await _with_hints(run, request, found_out, left))[path]
+    if reason.kind == "other":
+        raise CapabilityError(
+            HintedText(f"rg does not list this file, and its log (--debug) gives no reason that ripwrap knows: {path}"),
+            hint=HintedText("Use another rg: ", Hint(kind="install", target="ripwrap[bin]"), "."),
+        )
+    full = os.path.join(cwd, path)
+    may_be_binary = bool(reason or reason.hints) and request.may_be_binary and not _is_named(request)
+    if not (may_be_binary and await run.call(partial(os.path.isfile, full))):
         return reason
     query = _nul_query(cwd, [path], only_options(request.options, ("encoding",)))
     found = await run.collect(Step(query, partial(_SearchedCollector, query), request.timeout))
@@ -352,19 +355,14 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
     return Reason(path=path, kind="binary", matched=path, offset=offset, hints=hints)
 
 
-def _reason_by_rules(request: CoverageRequest, types: FileTypes) -> tuple[Reason, bool]:
-    """Return the reason that the rules give for the path of `why()`, and True if a NUL byte may be a further reason."""
-    full = os.path.join(request.query.cwd, request.path)
+def _check_path(request: CoverageRequest) -> None:
     try:
-        os.lstat(full)
+        os.lstat(os.path.join(request.query.cwd, request.path))
     except (FileNotFoundError, NotADirectoryError):
         missing = HintedText("no such file or directory", *_CORRECT)
         raise FileNotFoundError(errno.ENOENT, missing, request.path) from None
     except OSError:  # such as a directory that may not be entered; `_read_error()` finds it again
         pass
-    reason = _reason(request, types, request.path)
-    readable = bool(reason or reason.hints) and os.path.isfile(full) and not _is_named(request)
-    return reason, readable and request.may_be_binary
 
 
 def _is_named(request: CoverageRequest) -> bool:
@@ -393,60 +391,327 @@ def _nul_offset(request: CoverageRequest, path: str) -> int | None:
     return None
 
 
-def _reason(request: CoverageRequest, types: FileTypes, path: str) -> Reason:
-    """Return the reason why rg searches or excludes a path, with hints: the options with which rg would search it.
+async def _with_hints(
+    run: Runner, request: CoverageRequest, found: Mapping[str, "_Judged"], left: Callable[[], float | None]
+) -> dict[str, Reason]:
+    """Return the reasons of paths with hints: the options with which rg would search them, each checked with rg.
 
-    There are no hints if rg searches the path, or if no options help. NUL bytes are not checked.
+    There are no hints if rg searches the path, if no options help, or if the time is up.
     """
-    reason, hint = _find_reason(request, types, path)
-    hints: list[Hint] = []
-    options = dict(request.options)
-    while hint is not None and hint not in hints:
-        hints.append(hint)
-        if hint.kind == "omit":
-            options.pop(hint.option)
-        else:
-            options[hint.option] = hint.value
-        then, hint = _find_reason(replace(request, options=options), types, path)
-        if then:
-            return reason.model_copy(update={"hints": tuple(hints)})
-    return reason
+    waiting: dict[str, tuple[Mapping[str, Any], tuple[Hint, ...]]]
+    waiting = {path: (request.options, (hint,)) for path, (_, hint) in found.items() if hint is not None}
+    reasons = {path: reason for path, (reason, _) in found.items()}
+    while waiting and left() != 0:
+        groups: dict[str, list[str]] = {}
+        changed: dict[str, dict[str, Any]] = {}
+        for path, (options, hints) in waiting.items():
+            given = dict(options)
+            if hints[-1].kind == "omit":
+                given.pop(hints[-1].option)
+            else:
+                given[hints[-1].option] = hints[-1].value
+            changed[path] = given
+            groups.setdefault(repr(sorted(given.items())), []).append(path)
+        then: dict[str, _Judged] = {}
+        for paths in groups.values():
+            then |= await _judged(run, replace(request, options=changed[paths[0]]), paths, left)
+        for path, (reason, hint) in then.items():
+            hints = waiting.pop(path)[1]
+            if reason:
+                reasons[path] = reasons[path].model_copy(update={"hints": hints})
+            elif hint is not None and hint not in hints:
+                waiting[path] = changed[path], (*hints, hint)
+    return reasons
 
 
-def _find_reason(request: CoverageRequest, types: FileTypes, path: str) -> tuple[Reason, Hint | None]:
-    """Return the reason why rg searches or excludes a path, and a hint: an option to change so that rg searches it.
+async def _judged(
+    run: Runner, request: CoverageRequest, paths: Sequence[str], left: Callable[[], float | None]
+) -> dict[str, "_Judged"]:
+    """Return for each path whether rg reads it or why not, from its listing and its log; an option to change, if any.
 
-    More than one option may have to change; the hint is the first of these options. The hint is `None` if rg searches
-    the path, or if no option helps.
+    rg runs once or twice for each searched path that holds one of the paths, no deeper than they are.
     """
-    from ripwrap._ignore.selection import Cause, Selection
+    answers: dict[str, list[_Judged]] = {path: [] for path in paths}
+    for root in request.query.paths:
+        below = {path: parts for path in paths if (parts := _parts_below(request, root, path)) is not None}
+        rules = await _rules_below(run, request, root, below.values(), left)
+        for path in below:
+            answers[path].append(await run.call(partial(rules.judge, root, path)))
+    outside = {path: (Reason(path=path, kind="outside", matched=path), None) for path in paths}
+    return {
+        path: next((one for one in several if one[0]), several[0]) if several else outside[path]
+        for path, several in answers.items()
+    }
 
-    selection = Selection(request.query.cwd, request.options, types, inside=request.inside)
-    answers: list[tuple[Reason, Hint | None]] = []
-    for searched in request.query.paths:
-        parts = _parts_below(request, searched, path)
-        if parts is None:
-            continue
-        matched, cause = selection.find_cause(searched, parts)
-        if cause is None and (error := _read_error(request, path)):
-            cause = Cause("unreadable", detail=error)
+
+async def _rules_below(
+    run: Runner, request: CoverageRequest, root: str, below: Collection[list[str]], left: Callable[[], float | None]
+) -> "_Rules":
+    """Return what rg says about entries below a searched path, whose parts are given."""
+    query, rules = _listing(request, (root,), max(map(len, below), default=0)), _Rules(request, {}, set())
+    if not any(below):
+        return rules
+    start = "" if root == os.curdir else root
+    paths = {rules.key(os.path.join(root, *parts)) for parts in below}
+    listing = partial(ListingCollector, PathDecoder(), allowed=lambda path: rules.key(path) in paths)
+    listed = {rules.key(path) for path in (await run.collect(Step(query, listing, left()))).items()}
+    if listed == paths:
+        return _Rules(request, {}, listed)
+    wanted = {shown_in_log(os.path.join(start, *parts[:end])) for parts in below for end in range(1, len(parts) + 1)}
+    log = await run.collect(Step(_log_of(query), partial(LogCollector, wanted), left()))
+    return _Rules(request, log.found, listed)
+
+
+def _listing(request: CoverageRequest, paths: Sequence[str], depth: int | None = None) -> Query:
+    """Return the query that lists the files that a search reads; `depth` is how deep at most."""
+    options = only_options(request.options, _FILE_NAMES)
+    depths = [one for one in (depth, options.get("max_depth")) if one is not None]
+    limited = {**options, "max_depth": min(depths)} if depths else options
+    return replace(files_query(request.query.cwd, paths, cast("FileOptions", limited)), overlay=None)
+
+
+def _log_of(query: Query) -> Query:
+    """Return the query of the log of a listing.
+
+    With one thread, rg cannot hang for lack of threads, which its log would not tell in time (rg-facts 8).
+    """
+    return replace(query.with_(threads=1), mode="log")
+
+
+_Judged: TypeAlias = tuple[Reason, Hint | None]
+"""Reason why rg reads or leaves out a path, and the first option to change so that rg reads it, if one helps."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """Reason why rg leaves out an entry."""
+
+    kind: SkipKind
+    hint: Hint | None = None
+    rule: LeftOut | None = None
+    detail: str = ""
+
+
+_WhyNot: TypeAlias = tuple[str, _Cause]
+"""Path of an entry that rg leaves out, and the reason: a file, or a directory above it."""
+
+_TOO_DEEP = _Cause("max_depth", Hint("max_depth", kind="omit"))
+_LOOP = _Cause("unreadable", detail="a link to a directory above it")
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """Directory that rg reads; `above` are the directories that hold it, to which links do not lead rg."""
+
+    path: str
+    depth: int
+    device: int
+    above: tuple[tuple[int, int], ...]
+
+
+class _Rules:
+    """Reasons why rg leaves out entries: those of its log, and those that rg does not log."""
+
+    def __init__(
+        self, request: CoverageRequest, log: Mapping[str, LeftOut], listed: Collection[str] = frozenset()
+    ) -> None:
+        self._log = log
+        self._listed = listed  # keys of files that rg lists, if it was asked
+        self._request = request
+        self._options = request.options
+        self._cwd = request.query.cwd
+        self._follow: bool = request.query.follows
+        self._max_depth: int | None = request.options.get("max_depth")
+
+    def key(self, path: str) -> str:
+        """Return a key that is equal for all paths to a file."""
+        return os.path.normpath(os.path.join(self._cwd, path))
+
+    def root(self, path: str) -> _Folder:
+        """Return a searched directory."""
+        info = os.stat(os.path.join(self._cwd, path))
+        holders = {
+            *PurePath(self._cwd, "_").parents,
+            *PurePath(os.path.realpath(os.path.join(self._cwd, path))).parents,
+        }
+        above = tuple((one.st_dev, one.st_ino) for one in (info, *map(os.stat, holders))) if self._follow else ()
+        return _Folder("" if path == os.curdir else path, 0, info.st_dev, above)
+
+    def enter(self, folder: _Folder, name: str) -> _Folder:
+        """Return the directory in a directory."""
+        path = os.path.join(folder.path, name)
+        info = os.stat(os.path.join(self._cwd, path))
+        return replace(folder, path=path, depth=folder.depth + 1, above=((info.st_dev, info.st_ino), *folder.above))
+
+    def check(self, folder: _Folder, name: str) -> tuple[bool, _Cause | None]:
+        """Return True for a directory, and the reason why rg leaves the entry out; `None` if nothing says that.
+
+        A link counts as a directory only if it is followed and leads to a directory that does not hold the link.
+        """
+        path = os.path.join(folder.path, name)
+        is_folder, cause, device = self.kind(folder, path)
+        if folder.depth == self._max_depth:  # it is 0: rg does not read the entries of the searched path
+            return is_folder, cause or _TOO_DEEP
+        said = self._log.get(shown_in_log(path))
+        if said is not None and (found := self._said(said, path)):
+            return is_folder, found
+        if cause is None and is_folder:
+            if self._options.get("one_file_system") and device != folder.device:
+                cause = _Cause("one_file_system", Hint("one_file_system", value=False))
+            elif folder.depth + 1 == self._max_depth:
+                cause = _TOO_DEEP
+        return is_folder, cause
+
+    def kind(self, folder: _Folder, path: str) -> tuple[bool, _Cause | None, int]:
+        """Return True for a directory, a reason if rg reads no such entry, and the number of its file system."""
+        full = os.path.join(self._cwd, path)
+        try:
+            info = os.lstat(full)
+            if is_link(info):
+                if not self._follow:
+                    return False, _Cause("link", Hint("follow", value=True)), 0
+                info = os.stat(full)
+                if stat.S_ISDIR(info.st_mode) and (info.st_dev, info.st_ino) in folder.above:
+                    return False, _LOOP, 0
+        except OSError as error:
+            return False, _Cause("unreadable", detail=error.strerror or type(error).__name__), 0
+        is_folder = stat.S_ISDIR(info.st_mode)
+        return is_folder, None if is_folder or stat.S_ISREG(info.st_mode) else _Cause("special"), info.st_dev
+
+    def judge(self, root: str, path: str) -> _Judged:
+        """Return the reason why a search of `root` reads a path, or does not."""
+        parts = _parts_below(self._request, root, path) or []
+        full, matched, cause = os.path.join(self._cwd, path), path, None
+        is_listed = self.key(os.path.join(root, *parts)) in self._listed
+        if not parts:
+            cause = _TOO_DEEP if self._max_depth == 0 and os.path.isdir(full) else None
+        elif not is_listed:
+            folder = self.root(root)
+            for number, name in enumerate(parts, 1):
+                _, cause = self.check(folder, name)
+                if cause is not None:
+                    matched = path if number == len(parts) else os.path.join(folder.path, name)
+                    break
+                if number < len(parts):
+                    folder = self.enter(folder, name)
+        if cause is None and (error := _read_error(self._request, path)):
+            cause = _Cause("unreadable", detail=error)
         if cause is None:
-            return Reason(path=path, kind="searched", matched=path), None
-        answers.append((_reason_for(request, path, path if matched is None else matched, cause), cause.hint))
-    return answers[0] if answers else (Reason(path=path, kind="outside", matched=path), None)
+            unknown = parts and not is_listed and os.path.isfile(full)
+            return Reason(path=path, kind="other" if unknown else "searched", matched=path), None
+        return self.reason(path, matched, cause), cause.hint
+
+    def reason(self, path: str, matched: str, cause: _Cause) -> Reason:
+        """Return the reason why rg leaves out a path; `matched` is the path, or a directory above it."""
+        rule = cause.rule
+        if rule is None or not rule.file:
+            glob = rule.text if rule else None
+            return Reason(path=path, kind=cause.kind, matched=matched, glob=glob, detail=cause.detail)
+        file = os.path.join(self._cwd, rule.file)
+        return Reason(
+            path=path,
+            kind=cause.kind,
+            matched=matched,
+            file=_relative(self._cwd, os.path.join(os.path.realpath(os.path.dirname(file)), os.path.basename(file))),
+            line=_line_of(file, rule.text),
+            glob=rule.text,
+        )
+
+    def _said(self, said: LeftOut, path: str) -> _Cause | None:
+        """Return the reason that rg's log gives for an entry, with the option that it comes from."""
+        match said.kind:
+            case "ignored":
+                named = self.key(said.file) in map(self.key, self._values("ignore_file"))
+                return _Cause("ignored", Hint("no_ignore_files" if named else "no_ignore", value=True), said)
+            case "hidden":
+                return _Cause("hidden", Hint("hidden", value=True))
+            case "too_large":
+                detail = plural(int(said.text), "byte")
+                return _Cause("too_large", Hint("max_filesize", kind="omit"), detail=detail)
+            case "type":
+                return self._by_type(said.text)
+            case "glob":
+                return self._by_glob(said)
+            case "filter":
+                linked = os.path.islink(os.path.join(self._cwd, path))
+                return _Cause("link", Hint("follow", value=True)) if linked else _Cause("special")
+            case _:
+                return None
+
+    def _by_type(self, name: str) -> _Cause:
+        if name:
+            shown = name if name in self._values("type_not") else "all"
+            return _Cause("type", Hint("type_not", kind="omit"), detail=f"of type {shown}")
+        chosen = dict.fromkeys(self._values("type"))
+        return _Cause("type", Hint("type", kind="omit"), detail=f"not of type {' or '.join(chosen)}")
+
+    def _by_glob(self, said: LeftOut) -> _Cause:
+        """Return the reason for an entry that a glob excludes, or that no glob chooses, in the order of rg's flags."""
+        globs, iglobs = self._values("glob"), self._values("iglob")
+        if not said.text:
+            chosen = any(not one.startswith(("!", "#")) and one.strip() for one in globs)
+            return _Cause("glob", Hint("glob" if chosen else "iglob", kind="omit"))
+        if not self._options.get("include_git") and said.text in {f"!{one}" for one in EXCLUDED}:
+            return _Cause("glob", Hint("include_git", value=True), said)
+        if said.text in iglobs or said.text in globs:
+            return _Cause("glob", Hint("iglob" if said.text in iglobs else "glob", kind="omit"), said)
+        # ripwrap adds one glob if hidden files are left out of a type, and others for links that lead up.
+        return _Cause("hidden", Hint("hidden", value=True)) if said.text == "!.*" else _LOOP
+
+    def _values(self, name: str) -> tuple[str, ...]:
+        """Return the values of an option that takes one or several; empty if it is not given."""
+        value = self._options.get(name) or ()
+        return tuple(map(os.fspath, (value,) if isinstance(value, (str, os.PathLike)) else value))
 
 
-def _reason_for(request: CoverageRequest, path: str, matched: str, cause: "Cause") -> Reason:
-    rule = cause.rule
-    of_file = rule is not None and cause.kind == "ignored"
-    return Reason(
-        path=path,
-        kind=cause.kind,
-        matched=matched,
-        file=_relative(request.query.cwd, rule.file) if rule is not None and of_file else None,
-        line=rule.number if rule is not None and of_file else None,
-        glob=rule.text if rule is not None else None,
-        detail=cause.detail,
+def _walk(
+    request: CoverageRequest, rules: _Rules, is_searched: Callable[[str], bool], stop: Callable[[], bool]
+) -> Iterator[tuple[str, _WhyNot | None]]:
+    """Yield the files that rg does not search, although they are in the searched paths, each with the reason, if known.
+
+    A directory that cannot be read is skipped. With `follow`, links are followed in excluded directories, too. If the
+    request does not `read` files, an excluded directory is yielded, and not the files in it.
+    """
+    # This uses a stack instead of recursion, because a tree may be deeper than Python's recursion limit. Each item has
+    # the directory above (`None` for a searched path), the name to read in it, and why it is left out.
+    waiting: list[tuple[_Folder | None, str, _WhyNot | None]] = []
+    for path in _outermost(request.query):
+        full = os.path.join(request.query.cwd, path)
+        if os.path.isdir(full):
+            waiting.append((None, path, None))
+        elif os.path.lexists(full) and not is_searched(path):
+            yield path, None
+    while waiting and not stop():
+        above, name, inherited = waiting.pop()
+        try:
+            folder = rules.root(name) if above is None else rules.enter(above, name)
+            names = os.listdir(os.path.join(request.query.cwd, folder.path))
+        except OSError:
+            continue
+        for name in names:
+            path = os.path.join(folder.path, name)
+            if is_searched(path):
+                continue
+            why_not = inherited
+            if inherited:
+                is_folder = rules.kind(folder, path)[0]
+            else:
+                is_folder, cause = rules.check(folder, name)
+                why_not = (path, cause) if cause else None
+            if is_folder and (request.read or why_not is None):
+                waiting.append((folder, name, why_not))
+            else:
+                yield path, why_not
+
+
+def _line_of(file: str, rule: str) -> int | None:
+    """Return the number of the last line of an ignore file with a rule, as the last rule that matches decides."""
+    try:
+        lines = read_start(file, MAX_RULES_BYTES).decode("utf-8-sig", "replace").split("\n")
+    except OSError:
+        lines = []
+    return next(
+        (number for number in range(len(lines), 0, -1) if rule in (lines[number - 1], lines[number - 1].rstrip())), None
     )
 
 

@@ -455,6 +455,7 @@ _FRAMING: Mapping[Task, tuple[str, ...]] = {
     "json": ("--json",),
     "lines": ("--color=never",),
     "files": ("--files", "--null"),
+    "log": ("--files", "--debug"),
     "words": ("--only-matching", "--heading", "--null", "--with-filename", "--no-line-number"),
     # Without these flags, rg leaves out the name of a single file in these modes.
     **{mode: (f"--{mode}", "--null", "--with-filename") for mode in get_args(Mode) if mode != "json"},

@@ -1,8 +1,8 @@
 """Change the output of rg as if the texts of `ripwrap.overlay()` had been on the disk.
 
 1. rg lists the files that the search covers. If a listed path leads to a file of the overlay (perhaps through a link),
-   the text of that file is selected. For files that do not exist on disk, `_ignore/selection.py` decides which of them
-   the search covers.
+   the text of that file is selected. For files that do not exist on disk, rg lists empty files at the same places of a
+   temporary directory that has the same ignore files.
 2. The selected texts are written to temporary files. rg searches them, and their paths in rg's output are
    replaced by the paths of the overlay.
 3. rg searches the files on disk. Its output about files of the overlay is removed, and the output of step 2 is added.
@@ -14,7 +14,8 @@ import json
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
@@ -22,11 +23,11 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from ripwrap._concurrency import countdown
-from ripwrap._ignore.selection import Selection
 from ripwrap._overlay import OverlayTexts
 from ripwrap._ripgrep.change import COUNT, PATH, Change, plain_bytes
-from ripwrap._ripgrep.decoder import PathDecoder, decode_types
+from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.place import Part, Plan
@@ -34,6 +35,8 @@ from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Output, Query
 from ripwrap._ripgrep.spool import Batch, Spool
 from ripwrap._ripgrep.stderr import without_paths
+from ripwrap._safe_open import read_start
+from ripwrap._subprocess import TemporaryFolder
 from ripwrap._text import to_envelope
 from ripwrap.options import FileOptions
 
@@ -51,6 +54,9 @@ _ALL_FILES: FileOptions = {
     "sort": "path",
 }
 _NUMBERED = re.compile(rb'"path":\{"text":"(?:\.(?:/|\\\\))?([0-9]+)"\}')
+
+MAX_RULES_BYTES = 1024 * 1024
+"""Number of bytes at the start of an ignore file that apply to files that exist only in the overlay."""
 
 _MAX_MAPPED = 10
 """Maximum number of paths with which rg uses memory maps, if all paths are files.
@@ -180,12 +186,7 @@ async def _plan(query: Query, runner: Any, seconds: float | None) -> Plan:
     if listed and any(text is not None for text in overlay.texts.values()):
         listing = replace(disk.only_files().without("max_filesize"), paths=tuple(listed), overlay=None)
         found += (await run(listing, lambda: _Listing(paths))).found
-    options = query.options
-    types: Mapping[str, Sequence[str]] = {}
-    if options.get("type") or options.get("type_not"):
-        known = await run(query.types(), lambda: WholeOutput(Exit.check_listing))
-        types = decode_types(b"".join(known.chunks))
-    found += await runner.call(lambda: list(_new_files(query, overlay, types, paths.folders())))
+    found += await _new_files(query, overlay, runner, run, paths.folders())
     named = {_plain(path) for path in query.paths}
     texts = [_Found(path, text, path in named) for path, text in found]
     mode = query.output
@@ -309,25 +310,104 @@ def _on_disk(query: Query, overlay: OverlayTexts) -> Query:
     return replace(query, paths=tuple(kept)) if kept else replace(query.with_(max_depth=0), paths=(os.curdir,))
 
 
-def _new_files(
-    query: Query, overlay: OverlayTexts, types: Mapping[str, Sequence[str]], folders: Mapping[str, str]
-) -> Iterator[tuple[str, bytes]]:
-    """Yield each path under which a search finds a file that exists only in the overlay, and the file's text."""
+async def _new_files(
+    query: Query, overlay: OverlayTexts, runner: Any, run: Callable[..., Any], folders: Mapping[str, str]
+) -> list[tuple[str, bytes]]:
+    """Return each path under which a search finds a file that exists only in the overlay, and the file's text.
+
+    rg decides that: it lists empty files at the same places of a directory that has only copies of the ignore files.
+    """
+    places = await runner.call(lambda: [*_places(query, overlay, folders)])
+    inner = [one for one in places if one.parts]
+    if not inner:
+        return [(_plain(one.root), one.text) for one in places]
+    with TemporaryFolder("ripwrap-") as mirror:
+        cwd = _inside(mirror, await runner.call(partial(os.path.realpath, query.cwd)))
+        await runner.call(partial(_grow, mirror, cwd, inner))
+        roots = {one.root: _mirrored(mirror, one.root) for one in inner}
+        files = query.only_files().without("max_filesize", "one_file_system", "ignore_file")
+        kept = [os.path.join(query.cwd, path) for path in query.values("ignore_file")]
+        files = replace(files.with_(ignore_file=kept), cwd=cwd, paths=tuple(roots.values()), overlay=None)
+        listing = await run(files, lambda: ListingCollector(PathDecoder()))
+        listed = {_plain(path.removeprefix(mirror)) for path in listing.every()}
+    return [(one.shown, one.text) for one in places if not one.parts or one.shown in listed]
+
+
+@dataclass(frozen=True, slots=True)
+class _NewFile:
+    """File of the overlay below a searched path, whose real path is `real`; without `parts` if it is that path."""
+
+    root: str
+    real: str
+    parts: tuple[str, ...]
+    text: bytes
+
+    @property
+    def shown(self) -> str:
+        return _plain(os.path.join(self.root, *self.parts))
+
+
+def _places(query: Query, overlay: OverlayTexts, folders: Mapping[str, str]) -> Iterator[_NewFile]:
+    """Yield the files that exist only in the overlay, once for each way to them from a searched path."""
     new = {path: text for path, text in overlay.texts.items() if text is not None and not os.path.lexists(path)}
-    if not new:
-        return
-    selection = Selection(query.cwd, query.options, types)
-    for root in query.paths:
+    for root in query.paths if new else ():
         top = os.path.normpath(os.path.join(query.cwd, root))
         known = {top: os.path.realpath(top), **{path: real for path, real in folders.items() if _is_below(path, top)}}
         for path, text in new.items():
             if path == known[top]:
-                yield _plain(root), text
+                yield _NewFile(root, known[top], (), text)
             above = [(folder, real) for folder, real in known.items() if path.startswith(os.path.join(real, ""))]
             for full in sorted({os.path.join(folder, os.path.relpath(path, real)) for folder, real in above}):
-                parts = os.path.relpath(full, top).split(os.sep)
-                if selection.allows_new(root, parts):
-                    yield _plain(os.path.join(*([] if root == os.curdir else [root]), *parts)), text
+                if _may_be_entered(query, known[top], os.path.dirname(full)):
+                    yield _NewFile(root, known[top], tuple(os.path.relpath(full, top).split(os.sep)), text)
+
+
+def _may_be_entered(query: Query, top: str, folder: str) -> bool:
+    """Return True if rg enters the part of a directory's path that is on the disk."""
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder):
+        return False
+    return not query.options.get("one_file_system") or os.stat(folder).st_dev == os.stat(top).st_dev
+
+
+def _grow(mirror: str, cwd: str, places: Iterable[_NewFile]) -> None:
+    """Make the files in the mirror, and copy the ignore files of all directories above them."""
+    os.makedirs(cwd, exist_ok=True)
+    known: set[str] = set()
+    for one in places:
+        file = os.path.join(one.real, *one.parts)
+        copied = os.path.dirname(file)
+        os.makedirs(_inside(mirror, copied), exist_ok=True)
+        while copied not in known:
+            known.add(copied)
+            _copy_rules(copied, _inside(mirror, copied))
+            copied = os.path.dirname(copied)
+        open(_inside(mirror, file), "wb").close()
+        link = os.path.normpath(os.path.join(cwd, _mirrored(mirror, one.root)))
+        if not os.path.lexists(link):  # a path that leads through links
+            os.makedirs(os.path.dirname(link), exist_ok=True)
+            os.symlink(_inside(mirror, one.real), link)
+
+
+def _copy_rules(folder: str, copy: str) -> None:
+    for kind in (".rgignore", ".ignore", ".gitignore", ".git", os.path.join(".git", "info", "exclude")):
+        with suppress(OSError):  # no such file, or no file
+            text = read_start(os.path.join(folder, kind), MAX_RULES_BYTES)
+            os.makedirs(os.path.dirname(os.path.join(copy, kind)), exist_ok=True)
+            with open(os.path.join(copy, kind), "wb") as file:
+                file.write(text)
+    for kind in (".git", ".jj"):
+        if os.path.isdir(os.path.join(folder, kind)):
+            os.makedirs(os.path.join(copy, kind), exist_ok=True)
+
+
+def _inside(mirror: str, path: str) -> str:
+    return os.path.join(mirror, os.path.splitdrive(path)[1].lstrip(os.sep))
+
+
+def _mirrored(mirror: str, root: str) -> str:
+    return _inside(mirror, root) if os.path.isabs(root) else root
 
 
 def _numbers(folder: str) -> tuple[str, ...]:

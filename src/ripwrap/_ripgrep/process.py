@@ -167,6 +167,8 @@ def _start(argv: tuple[str, ...], query: Query, stderr: IO[bytes]) -> Popen:
     try:
         if query.on is not None:
             return spawn(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
+        if query.mode == "log":  # rg logs to stderr, a line for each entry, so it is read as stdout is in other modes
+            return spawn(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=query.cwd)
         return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=query.cwd)
     except OSError as error:
         raise start_error(error, argv, None if query.on is not None else query.cwd) from error
@@ -276,7 +278,7 @@ class _Child:
         try:
             with defer_interrupts():
                 self._popen = _start(self._argv, query, self._stderr)
-                self._stdout = cast("IO[bytes]", self._popen.stdout)
+                self._stdout = cast("IO[bytes]", self._popen.stderr if query.mode == "log" else self._popen.stdout)
                 # The finalizer runs at garbage collection or interpreter exit, if a generator is never closed (rg-facts
                 # 31).
                 held = (self._popen, self._stdout, self._stderr, self._waiting)

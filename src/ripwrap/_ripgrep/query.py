@@ -17,7 +17,7 @@ from ripwrap._signature import lists_options
 from ripwrap.options import FileOptions, SearchOptions, SortKey
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
-Task: TypeAlias = Mode | Literal["lines", "words", "files", "types"]
+Task: TypeAlias = Mode | Literal["lines", "words", "files", "log", "types"]
 Output: TypeAlias = Literal["json", "paths", "counts"]
 
 NEEDS_CAPTURES = ("captures", (15,))
@@ -42,7 +42,7 @@ class SomePlace(Protocol):
 class Query:
     """Search, or listing, that rg runs; its values are checked."""
 
-    mode: Task  # `words` are all matched texts, `lines` are for people, `files` those that a search reads
+    mode: Task  # `lines` are for people, `words` are all matched texts, `log` is rg's log of `files`
     cwd: str  # globs and relative paths are relative to it; absolute, except on a host, or if it was deleted
     paths: tuple[str, ...]  # in the form in which rg prints them
     patterns: tuple[str, ...] = ()  # empty if rg only lists files or file types

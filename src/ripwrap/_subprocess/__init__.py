@@ -63,7 +63,7 @@ def spawn(
     *,
     stdin: int | IO[bytes] = subprocess.DEVNULL,
     stdout: int | IO[bytes],
-    stderr: IO[bytes],
+    stderr: int | IO[bytes],
     cwd: str | None = None,
 ) -> Popen:
     """Start a program without `RIPGREP_*` environment variables, by default with an empty stdin (rg-facts 2, 10)."""

@@ -34,6 +34,12 @@ def missing_packages(extra: str) -> tuple[str, ...]:
     return tuple(name for name, one in _requirements() if one == extra and not _is_installed(name))
 
 
+def needed_packages(extra: str) -> tuple[str, ...]:
+    """Return the missing packages without which an extra is of no use: an index works without `code` and `watch`."""
+    useful = {name for name, one in _requirements() if extra == "index" and one in ("code", "watch")}
+    return tuple(name for name in missing_packages(extra) if name not in useful)
+
+
 def extras() -> tuple[str, ...]:
     """Return the names of all extras."""
     return tuple(dict.fromkeys(extra for _, extra in _requirements()))

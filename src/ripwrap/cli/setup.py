@@ -13,7 +13,7 @@ from ripwrap.binary.resolver import how_to_install
 from ripwrap.cli.bars import DownloadBar
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option, Texts
 from ripwrap.cli.errors import FAILED, FOUND, complain
-from ripwrap.cli.extras import NEEDED, extras, missing_packages, version
+from ripwrap.cli.extras import NEEDED, extras, missing_packages, needed_packages, version
 from ripwrap.cli.flags import RgPath, parse_host
 from ripwrap.cli.terminal import shows_color, styled
 from ripwrap.errors import Hint, combination_error
@@ -51,7 +51,7 @@ def _print_extras() -> None:
     there = [extra for extra in extras() if not missing_packages(extra)]
     print(f"{_styled('ripwrap', 'bold')} {_styled(version(), 'bold green')}, extras: {', '.join(there)}")
     for command, needed in NEEDED.items():
-        if missing := [name for extra in needed for name in missing_packages(extra)]:
+        if missing := [name for extra in needed for name in needed_packages(extra)]:
             install = Hint(kind="install", target=f"ripwrap[{','.join(needed)}]")
             mark, named = _styled("✗", "dim"), _styled(f"ripwrap {command}", "bold")
             print(f"{mark} {named} needs {', '.join(dict.fromkeys(missing))}: {install}")

@@ -75,9 +75,8 @@ def why(
     its directory shop is too deep; it would be searched without the options max_depth, type
     ```
 
-    ripwrap applies the rules of rg 15.2. Another version of rg may choose other files: rg 13 and 14 treat ignore files
-    above the searched path and in nested repositories differently, and do not recognize repositories of Jujutsu.
-    Versions before 15.2 do not read `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
+    The answer is that of the rg that runs: rg lists the file, or its log (`--debug`) names the rule. Versions differ:
+    rg 13 and 14, for example, treat ignore files above the searched path in another way than rg 15.
 
     Several of `paths` may contain the file. If the search of one of these paths reads the file, the answer is
     `searched`. Otherwise, the answer is the reason why the search of the first of these paths does not read the file.
@@ -86,14 +85,14 @@ def why(
         path: A file or directory, relative to `cwd` or absolute.
         cwd: The directory of the search.
         paths: Files or directories of the search; empty is all of `cwd`.
-        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. rg lists the file types, and
-            finds NUL bytes.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds that the call may take; `None` is no limit.
         **options: The options of the search; see `SearchOptions`. Only the options that choose files, or that affect
             binary files (such as `text`), have an effect.
 
     Raises:
         FileNotFoundError: There is no such file, or `cwd` does not exist.
+        CapabilityError: rg leaves the file out, and its log gives no reason in words that ripwrap knows.
         TimeoutError: The call took more than `timeout` seconds.
 
     It also raises what `files()` raises.

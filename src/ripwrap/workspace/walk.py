@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._ignore.rules import TOO_MANY_RULES, IgnoreRule, IgnoreStack, Rules, match_text
+from ripwrap._ignore.rules import TOO_MANY_RULES, IgnoreRule, IgnoreStack, Rules, match_text, rules_in
 from ripwrap._ripgrep.stderr import path_error
 from ripwrap._windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError
@@ -162,7 +162,7 @@ class Walker:
             if self.stop():
                 return
             content = [] if entry.depth == self.max_depth else list(self._list(entry, entry.ignores))
-            if self.folders and entry.depth and (content or not self._ignores_itself(entry.path, entry.ignores)):
+            if self.folders and entry.depth and (content or not self._ignores_itself(entry.path)):
                 yield entry.path + os.sep
             waiting.extend(reversed(content))
 
@@ -192,9 +192,9 @@ class Walker:
             if is_folder is not None and not self._is_left_out(entry, path, ignores, is_folder=is_folder):
                 yield _Entry(path, folder.depth + 1, ignores if is_folder else None)
 
-    def _ignores_itself(self, folder: str, ignores: IgnoreStack) -> bool:
+    def _ignores_itself(self, folder: str) -> bool:
         """Return True if a `.gitignore` in a directory excludes everything there, as in `.ripwrap` and in caches."""
-        own = () if self.no_ignore else ignores.rules_in(self.root, folder, ".gitignore").rules
+        own = () if self.no_ignore else rules_in(self.root, folder, ".gitignore").rules
         return [rule.text for rule in own] == ["*"]
 
     def _is_left_out(self, entry: "os.DirEntry[str]", path: str, ignores: IgnoreStack, *, is_folder: bool) -> bool:

@@ -351,7 +351,7 @@ def _lua_assigned(node: "Node") -> "Node | str | None":
     if names is None or values is None or values.named_child_count != 1:
         return None
     made = values.named_child(0)
-    return names.named_child(0) if made is not None and made.type == "function_definition" else None
+    return names.named_child(0) if made and made.type == "function_definition" else None
 
 
 def _perl_package(node: "Node") -> "Node | str | None":
@@ -377,14 +377,14 @@ def _elixir(node: "Node") -> "Node | str | None":
 def _julia_function(node: "Node") -> "Node | str | None":
     """Return the name in the signature of a function, `Base.show` of `function Base.show(io, x) … end`."""
     found = node.named_child(0)
-    while found is not None and found.type not in {"identifier", "field_expression", "operator"}:
+    while found and found.type not in {"identifier", "field_expression", "operator"}:
         found = found.named_child(0)
     return found
 
 
 def _julia_short(node: "Node") -> "Node | str | None":
     call = node.named_child(0)
-    return call.named_child(0) if call is not None and call.type == "call_expression" else None
+    return call.named_child(0) if call and call.type == "call_expression" else None
 
 
 def _zig_type(node: "Node") -> "Node | str | None":
@@ -450,7 +450,7 @@ def heading_level(node: "Node", lines: Callable[[int], str]) -> int | str | None
         return int(mark.partition("_h")[2][:1] or 6)
     if node.type == "element":
         start = node.named_child(0)
-        tag = _HEADING.match(node_text(start.named_child(0))) if start is not None else None
+        tag = _HEADING.match(node_text(start.named_child(0))) if start else None
         return int(tag[1]) if tag else None
     if node.type == "title":
         above, below = lines(node.start_point.row - 1)[:1], lines(_end_row(node) + 1)[:1]
@@ -465,7 +465,7 @@ def _end_row(node: "Node") -> int:
 def _heading(node: "Node") -> "Node | str | None":
     if node.type == "element":
         start, end = node.named_child(0), node.named_children[-1]
-        if start is None or not _HEADING.match(node_text(start.named_child(0))):
+        if not start or not _HEADING.match(node_text(start.named_child(0))):
             return None
         raw = (node.text or b"")[start.end_byte - node.start_byte : end.start_byte - node.start_byte]
         return " ".join(re.sub(r"<[^<>]*>", "", raw.decode("utf-8", "replace")).split())
