@@ -19,7 +19,6 @@ import pytest
 
 from ripwrap import RipwrapError, cli, remote, sync
 from ripwrap._text import shown, shown_json
-from ripwrap.errors import spell_error
 from ripwrap.models import PathError
 from support.cli import on_terminal
 from support.git import require_git
@@ -293,7 +292,6 @@ def test_stderr_of_a_host_is_shown_without_controls(
     with pytest.raises(RipwrapError) as raised:
         sync.grep("x", on=remote.ssh("box", program=program))
     assert controls(str(raised.value)) == []
-    assert controls(spell_error(raised.value, lambda _: None)) == []
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert cli.run(["search", "x", "--on", "ssh:box"]) == 2
     assert controls(capsys.readouterr().err) == []

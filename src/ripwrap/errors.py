@@ -250,11 +250,14 @@ def spell(text: str, speller: Speller) -> str:
 
 
 def spell_error(error: BaseException, speller: Speller) -> str:
-    """Return the message of an error with its hints in the syntax of a front end; `str(error)` if it has no hints."""
+    """Return the message of an error with its hints in the syntax of a front end; `str(error)` if it has no hints.
+
+    The front end escapes control characters with all else that it prints.
+    """
     if isinstance(error, OSError) and isinstance(error.strerror, HintedText):
-        return shown(f"{error.strerror.spell(speller)}: {error.filename!r}", lines=True)
+        return f"{error.strerror.spell(speller)}: {error.filename!r}"
     text = error.args[0] if error.args else ""
-    return shown(text.spell(speller).rstrip("\n") if isinstance(text, HintedText) else str(error), lines=True)
+    return text.spell(speller).rstrip("\n") if isinstance(text, HintedText) else str(error)
 
 
 class RipwrapError(Exception):

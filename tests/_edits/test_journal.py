@@ -513,6 +513,14 @@ def test_equal_changes_are_undone_one_by_one(plant: Plant, journals: Path, count
         sync.undo(cwd=folder, journals=journals)
 
 
+def test_plan_without_edits_is_undone_without_a_journal(plant: Plant, journals: Path) -> None:
+    plan = sync.replace("none of them", "", cwd=plant(OLD))
+    assert plan.apply(journals=journals).files == ()
+    undone = plan.undo(journals=journals)
+    assert (undone.undone, undone.files, undone.root) == (True, (), plan.root)
+    assert not journals.exists()
+
+
 def test_plan_undoes_its_last_change(plant: Plant, journals: Path) -> None:
     """Equal plans undo their changes from the last to the first, also if another program restored it."""
     folder = plant({"a": "foo"})

@@ -160,7 +160,7 @@ def test_color_of_a_search_follows_the_color_flag(plant: Plant) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", OVERRIDING, ids=" ".join)
 def test_last_of_two_opposite_flags_wins_as_with_rg(flags: tuple[str, str], plant: Plant) -> None:
-    """Cyclopts ignores the order of flags: `-s -i` meant `-s`. A repeated flag was an error."""
+    """The last of the flags that override each other is used, and a flag may be repeated."""
     folder = plant({"a": "Ab ab\nab\nx\r\n", "b": "abc\0ab\n", "c": "c\n"})
     rg = sync.resolve().path
 
@@ -179,7 +179,6 @@ def test_last_of_two_opposite_flags_wins_as_with_rg(flags: tuple[str, str], plan
 
 @pytest.mark.slow
 def test_repeated_flags_are_no_error_and_the_last_value_wins(plant: Plant) -> None:
-    """Cyclopts said `Parameter -i specified multiple times`."""
     folder = plant({"a.py": "ab\nAB\nab\n", "b.c": "ab\n", "c.rs": "ab\n"})
     assert output("search", "ab", "-ii", "--ignore-case", "a.py", cwd=folder).count("\n") == 3
     assert output("search", "ab", "-i", "--no-ignore-case", "-m3", "-m", "1", "a.py", cwd=folder) == "a.py:1:ab\n"

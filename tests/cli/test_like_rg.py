@@ -198,6 +198,12 @@ nothing
 --no-config needle src
 --line-buffered needle src
 --block-buffered -o needle src
+-qc needle src
+-ql needle
+-q --count-matches needle src
+-q --files-without-match needle
+-q --files-without-match "" a.py
+-qc absent
 --no-messages needle gone src
 --no-messages -l needle gone a.py
 --no-messages needle gone

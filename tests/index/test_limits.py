@@ -1,15 +1,22 @@
 """Limits of the system (setrlimit(2)): each is named, is not taken for damage, and leaves an index that works later."""
 
 import os
+import shutil
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from ripwrap import sync
+from ripwrap import RipwrapError, sync
 from support import forks
+
+Plant = Callable[..., Path]
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has all these limits")
 
@@ -97,3 +104,56 @@ def test_limit_is_named_and_an_index_works_when_it_is_gone(
             assert named or error.startswith("SearchError could not start"), (value, error)
         assert left == "[]", value
         assert after == ("['a.py'] 1 True" if when == "first" else "['a.py', 'new.py'] 2 True"), value
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Yield a file system of 3 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        assert not os.environ.get("CI"), mounted.stderr
+        pytest.skip("no right to mount a file system")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def _words(chance: Random, count: int) -> str:
+    return "cookies\n" + "\n".join(f"{chance.randrange(10**9):x}" for _ in range(count))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("filled", "files"), [("other", 1), ("other", 8), ("index", 60), ("index", 80)])
+def test_index_works_again_when_a_full_disk_has_room(
+    plant: Plant, small_disk: Path, caplog: pytest.LogCaptureFixture, filled: str, files: int
+) -> None:
+    """Files of others fill the disk, or the index itself does; nothing is rebuilt, and nothing takes the room."""
+    root, chance = plant({"a.txt": "cookies\n"}), Random(files)
+    with sync.Index(root, location=small_disk / "home", chunker="windows", workers=0) as index:
+        for free in (0, 10_000, 40_000, 80_000, 120_000):
+            index.search("cookies")
+            before = len(index.grep("cookies").matches)
+            filler = small_disk / "filler"
+            if filled == "other":
+                filler.write_bytes(bytes(max(shutil.disk_usage(small_disk).free - free, 0)))
+            for number in range(files):
+                words = _words(chance, 8_000 if filled == "other" else 4_000)
+                (root / f"new-{free}-{number}.txt").write_text(words)
+            for call in (index.refresh, partial(index.grep, "cookies"), partial(index.search, "cookies")):
+                with suppress(RipwrapError):
+                    call()
+            filler.unlink(missing_ok=True)
+            for file in root.glob("new-*"):
+                file.unlink()
+            (root / f"later-{free}.txt").write_text(f"cookies and more {free}\n")
+            assert index.refresh().added == 1
+            assert len(index.grep("cookies").matches) == before + 1
+            assert f"later-{free}.txt" in {found.path for found in index.search(f"cookies {free}")}
+            assert index.check().ok
+        assert shutil.disk_usage(small_disk).free > 2_000_000
+    assert caplog.records == []

@@ -64,8 +64,8 @@ def apply_edits(
 
 
 def journal_path(root: str, files: Sequence[FileEdits], journals: StrPath | None) -> str:
-    """Return the path of the journal of these edits: of the last change by them that can be undone."""
-    return str(Journals(journals).latest(Journal.of(root, files).id).path)
+    """Return the path of the journal of these edits: of the last change by them that can be undone; empty for none."""
+    return str(Journals(journals).latest(Journal.of(root, files).id).path) if files else ""
 
 
 def undo_edits(
@@ -81,6 +81,8 @@ def undo_edits(
     A journal says which files to write. So a journal that is not in the user's state directory may only name files
     below the directory that was searched, or below `cwd`.
     """
+    if planned and not journal:
+        return AppliedEdits(journal="", root=os.fspath(cwd), files=(), undone=True)
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
     if journal is not None and not JournalFolder(Path(journal)).exists:
         name = os.fspath(journal)

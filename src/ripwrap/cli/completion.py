@@ -20,10 +20,15 @@ _SCRIPTS: dict[Shell, str] = {
     "bash": """\
 _ripwrap() {
     local word
+    local -a words=()
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do  # bash makes three words of --type=py
+        [[ $word == = ]] || words+=("$word")
+    done
+    [[ ${COMP_WORDS[COMP_CWORD]} != = ]] || words+=("")
     COMPREPLY=()
     while IFS= read -r word; do
         COMPREPLY+=("${word%%$'\\t'*}")
-    done < <("${COMP_WORDS[0]}" --install-completion --candidates -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    done < <("${COMP_WORDS[0]}" --install-completion --candidates -- "${words[@]}" 2>/dev/null)
 }
 complete -o bashdefault -o default -F _ripwrap ripwrap
 """,

@@ -122,7 +122,7 @@ def _print_found(search: TerminalSearch, modes: ModeFlags, *, coverage: bool) ->
         if not mode and verbatim.is_verbatim(search):
             code = verbatim.print_verbatim(search)
         else:
-            code = _print_results(search, mode)
+            code = _print_results(search, mode, quiet=modes.quiet)
     except OSError as error:
         if not run.no_messages or error.filename not in search.paths:
             raise
@@ -136,21 +136,22 @@ def _print_found(search: TerminalSearch, modes: ModeFlags, *, coverage: bool) ->
     return code
 
 
-def _print_results(search: TerminalSearch, mode: str) -> int:
+def _print_results(search: TerminalSearch, mode: str, *, quiet: bool) -> int:
     """Print the results of the library's function for a mode, such as `count`, and return the exit code."""
     from ripwrap.cli import output
     from ripwrap.cli.lines import printer_of
 
     run, printer, limit = search.run, printer_of(search), search.limit
     show: Callable[[Any], None] = printer
-    if mode.startswith("files"):
+    if quiet:  # as in rg, nothing is printed in other modes, either
+        run = replace(run, json=False)
+        show = printer.stats if search.lines.stats else _print_nothing
+        listed = mode if mode == "files_without_match" else "files_with_matches"
+        mode, limit = ("", limit) if search.lines.stats else (listed, 1)
+    elif mode.startswith("files"):
         show = printer.path
     elif mode.startswith("count"):
         show = partial(_print_count, printer)
-    elif mode == "quiet":
-        run = replace(run, json=False)
-        show = printer.stats if search.lines.stats else _print_nothing
-        mode, limit = ("", limit) if search.lines.stats else ("files_with_matches", 1)
     elif run.records:
         show = output.print_record
     operation: output.Operation = getattr(sync, mode or "search_messages")

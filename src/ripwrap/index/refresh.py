@@ -11,14 +11,14 @@ index ranks results in the same way as a new index with the same views; see `sto
 
 import logging
 import os
+import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._text import shown
-from ripwrap.errors import RipwrapError
 from ripwrap.index.file_state import Stamp, Stamps, read_file, read_stamps, why_unreadable
 from ripwrap.index.models import Progress, RefreshResult, Skipped, SkipReason
 from ripwrap.index.splitting import SplitFile, SplitRequest
@@ -55,6 +55,7 @@ _LOGGER = logging.getLogger("ripwrap")
 
 _FILES_PER_PROGRESS = 64
 _CHUNKS_PER_CHECKPOINT = 2_000  # after this number of chunks, the write-ahead log is large
+_LITTLE_BYTES = 16_000_000  # with less room on the disk, the log is emptied after each change
 _PATH, _STAMP = attrgetter("path"), itemgetter(slice(3, None))  # path and stamp of a `Row`
 
 
@@ -96,22 +97,9 @@ def refresh(
 ) -> RefreshResult | None:
     """Update a view (the record of the files of a directory on a branch) to the listed files.
 
-    Args:
-        database: The index.
-        store: Store of the index, with its full-text search and its checksums.
-        view: View to update.
-        paths: Files of the view, relative to its root.
-        splitter: Object that reads files, and splits them into chunks.
-        expected: Generation of the view before the files were listed; `None` if the view was new. The generation is a
-            random number that is replaced when the view changes.
-        progress: Function that is called in this thread: before the first changed file, after every few files, and at
-            the end; `None` if there is none.
-        insist: Write even if another process has refreshed the view since the files were listed. A file that is not in
-            the list is then removed from the view only if it does not exist, because it may be newer than the list.
-
-    Returns:
-        The result, without its duration. `None` if another process has refreshed the view since the files were listed;
-        nothing was written in that case.
+    `expected` is the generation of the view before the files were listed. If another process has refreshed the view
+    since then, write nothing and return `None`, unless `insist` is true: then a file that is not in the list is removed
+    only if it does not exist, because it may be newer than the list.
     """
     # Files are compared before the write lock is taken, so that a refresh without differences waits for no other
     # process. If the generation of the view has changed, another process has refreshed it, and the list of paths may be
@@ -151,11 +139,9 @@ def refresh(
             read_only = code_of(error) == READONLY and generation is not None and not gone
             if not (read_only and all(_has_same_content(database, view, path, known.get(path)) for path in differing)):
                 raise
-        except RipwrapError:  # perhaps the disk is full, and the log has rows of the transaction
-            with suppress(sqlite3.Error):
-                checkpoint(database)
-            raise
     _tidy(database, postings, reader, counts)
+    if shutil.disk_usage(store.folder).free < _LITTLE_BYTES:
+        checkpoint(database)
     notes = [(row.path, row.note) for row in known.values() if row.note is not None]
     return _make_result(len(known), notes, counts)
 

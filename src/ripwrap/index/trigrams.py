@@ -33,13 +33,14 @@ from ripwrap.index.file_state import read_file
 from ripwrap.index.storage.database import (
     DamageError,
     check,
+    checkpoint,
     decode_text,
     read_transaction,
     select_in,
     write_transaction,
 )
 from ripwrap.index.storage.engine import EngineFolder, EngineState, RebuildError, engine_errors, reading_state
-from ripwrap.index.storage.packages import Connection, tantivy
+from ripwrap.index.storage.packages import Connection, sqlite3, tantivy
 from ripwrap.index.storage.postings import change_count, is_folder
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, number_of
@@ -159,13 +160,24 @@ class Trigrams:
         """Index the trigrams of the files of a view that have none yet, at most `_FILES_PER_TRANSACTION` at a time."""
         number, last = number_of(database, view), 0
         while database.execute(_SELECT_MISSING, (number, last, 1)).fetchone():
-            with write_transaction(database):
+            with self._undone(database), write_transaction(database):
                 # Another process may have indexed some of these contents in between.
                 rows = database.execute(_SELECT_MISSING, (number, last, _FILES_PER_TRANSACTION)).fetchall()
                 texts = ((blob, _read(view, decode_text(path), digest)) for blob, path, digest in rows)
                 self._write(database, ((blob, text) for blob, text in texts if text is not None), len(rows))
                 last = rows[-1][0] if rows else last
             self._store.postings.remove_others(database)
+
+    @contextmanager
+    def _undone(self, database: Connection) -> Generator[None]:
+        """Delete the documents of the block if its transaction fails after they were committed, as on a full disk."""
+        try:
+            yield
+        except sqlite3.Error:
+            with suppress(sqlite3.Error, RipwrapError, RebuildError, DamageError):
+                checkpoint(database)
+                self._delete_unused(database)
+            raise
 
     def _write(self, database: Connection, texts: Iterable[tuple[int, bytes]], files: int) -> None:
         """Write one document of trigrams for each content, and set the column `trigrams`.

@@ -28,6 +28,7 @@ from ripwrap.index.storage.database import (
     DamageError,
     check,
     check_error,
+    checkpoint,
     code_of,
     connect,
     is_damage,
@@ -123,8 +124,6 @@ class Store:
         return self._retry(call_if_made)
 
     def _retry(self, call: Callable[[], T]) -> T:
-        if not HAS_SQLITE:
-            raise RipwrapError("an index needs SQLite, which this Python does not have; use a Python with sqlite3")
         damage = ""
         with self._hold():
             for _ in range(3):
@@ -136,6 +135,7 @@ class Store:
                 except sqlite3.Error as error:
                     check_error(error)
                     if self._read_only or not is_damage(error):
+                        self._make_room()
                         self._close()
                         raise self._translate(error) from error
                     self._discard(f"it is damaged ({error})")
@@ -145,6 +145,9 @@ class Store:
                 except RebuildError as error:
                     self._check_writable(error)
                     damage = str(error)
+                except RipwrapError:
+                    self._make_room()
+                    raise
                 except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
                     # A damaged value may have any type. If all rows are sound, the error has another cause.
                     if not (why := self._why_damaged()):
@@ -152,6 +155,18 @@ class Store:
                     self._check_writable(error)
                     self._discard(f"it is damaged ({why})")
         raise RipwrapError(f"the index {shown(str(self.path))} was damaged three times in a row; check the disk")
+
+    def _make_room(self) -> None:
+        """Give back the space that a failed write has taken, so that the index works again after a full disk.
+
+        The log has the rows of the transaction. If full-text search was committed before the database failed, it has
+        documents without contents.
+        """
+        if self._database is not None and not self._read_only:
+            with suppress(sqlite3.Error, RipwrapError, RebuildError, DamageError):
+                checkpoint(self._database)
+                self.postings.clean(self._database)
+                checkpoint(self._database)
 
     def _why_damaged(self) -> str:
         """Compare all rows of the open database with their checksums; return the reason if they are damaged."""
@@ -207,6 +222,8 @@ class Store:
 
     @contextmanager
     def _hold(self) -> Generator[None]:
+        if not HAS_SQLITE:
+            raise RipwrapError("an index needs SQLite, which this Python does not have; use a Python with sqlite3")
         with hold_lock(self._lock, check):
             check()
             yield
