@@ -453,7 +453,10 @@ async def _rules_below(
         return rules
     start = "" if root == os.curdir else root
     paths = {rules.key(os.path.join(root, *parts)) for parts in below}
-    listing = partial(ListingCollector, PathDecoder(), allowed=lambda path: rules.key(path) in paths)
+
+    def listing() -> ListingCollector[str]:
+        return ListingCollector(PathDecoder(), allowed=lambda path: rules.key(path) in paths)
+
     listed = {rules.key(path) for path in (await run.collect(Step(query, listing, left()))).items()}
     if listed == paths:
         return _Rules(request, {}, listed)
@@ -660,8 +663,9 @@ class _Rules:
 
     def _values(self, name: str) -> tuple[str, ...]:
         """Return the values of an option that takes one or several; empty if it is not given."""
-        value = self._options.get(name) or ()
-        return tuple(map(os.fspath, (value,) if isinstance(value, (str, os.PathLike)) else value))
+        value = cast("StrPath | Iterable[StrPath]", self._options.get(name) or ())
+        several = (value,) if isinstance(value, (str, os.PathLike)) else value
+        return tuple(os.fspath(one) for one in several)
 
 
 def _walk(

@@ -114,7 +114,7 @@ def _left_out(reason: bytes) -> LeftOut:
     if reason.startswith(b"failed"):
         return LeftOut("filter")
     what = reason.removeprefix(b"Ignore(IgnoreMatch(")
-    kind = next((kind for mark, kind in _MARKS.items() if what.startswith(mark)), None)
+    kind: LogKind | None = next((kind for mark, kind in _MARKS.items() if what.startswith(mark)), None)
     if rule := _RULE.match(what):
         return LeftOut(kind or "unknown", _unescaped(rule[2]), _unescaped(rule[1] or b""))
     if kind == "ignored" or kind is None:

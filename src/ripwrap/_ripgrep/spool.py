@@ -297,7 +297,9 @@ def check_item(item: Any, *, files: bool) -> tuple[str, bytes | IO[bytes]]:
             raise TypeError
         name, content = item
     except (TypeError, ValueError):
-        raise TypeError(f"an item must be a pair (name, bytes or str), got {type(item).__name__}") from None
+        raise TypeError(
+            f"an item must be a pair (name, bytes or str), got {type(cast('object', item)).__name__}"
+        ) from None
     if not isinstance(name, str):
         raise TypeError(f"the name of an item must be a str, got {type(name).__name__}")
     if isinstance(content, str):
