@@ -134,7 +134,7 @@ def _of_the_part(items: list[pytest.Item]) -> Iterator[pytest.Item]:
         parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         if (
             item.get_closest_marker("slow") is not None
-            and not any(item.get_closest_marker(name) for name in ("stress", "hypothesis"))
+            and not any(item.get_closest_marker(name) for name in ("extra", "stress", "hypothesis"))
             and (item.path.parent.name != "index" or item.path.name == "test_index.py")
             and parameters.get("rg", rgs.VERSIONS[-1]) == rgs.VERSIONS[-1]
             and test not in seen

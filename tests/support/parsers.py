@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import psutil
 
+from ripwrap._code.treesitter.worker import shared_reader
 from ripwrap._subprocess.worker import MAX_ADDRESS_BYTES, MAX_MEMORY_BYTES
 
 FATAL = "/*\n" * 10_000
@@ -13,8 +14,9 @@ FATAL = "/*\n" * 10_000
 
 
 def parsers() -> list[psutil.Process]:
-    """Return the running parsers of this process, after those of unreferenced indexes have been collected."""
+    """Return the running parsers of indexes: not of those without a reference, nor the one that calls share."""
     gc.collect()
+    shared_reader().close()
     return running("treesitter.worker")
 
 

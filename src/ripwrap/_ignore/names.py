@@ -84,7 +84,7 @@ class NameSelection:
             return rule.ignores
         if self._has_globs and not is_folder and "glob" not in chosen:
             return False
-        typed = None if is_folder else self._type_of(parts[-1])
+        typed = None if is_folder else self._type_of(parts[-1] if parts else "")  # an item may be called `.` or `/`
         if typed is False or (typed is None and self._has_types and not is_folder and "type" not in chosen):
             return False
         return bool(typed or self._hidden or not parts[-1].startswith("."))

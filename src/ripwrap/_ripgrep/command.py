@@ -153,8 +153,8 @@ def render(query: Query) -> tuple[str, ...]:
     # With several threads the flag has no effect (rg-facts 21). It takes a write of the system for each line.
     lines = query.mode == "lines"
     paths = query.roots if lines else query.paths  # rg prints `./` before names in a path `.`
-    at_once = (query.streamed or query.flushed) and not lines
-    return ("--no-config", *("--line-buffered",) * at_once, *flags, _END_OF_OPTIONS, *paths)
+    at_once = query.streamed or (query.flushed and query.mode != "log")
+    return ("--no-config", *("--line-buffered",) * (at_once and not lines), *flags, _END_OF_OPTIONS, *paths)
 
 
 def in_paths(query: Query, paths: Iterable[StrPath]) -> Query:
