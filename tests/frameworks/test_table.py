@@ -24,7 +24,7 @@ from support.offers import Offer, check
 # attributes.
 pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
-FIND: tuple[str, dict[str, Any]] = ("find_files", {"pattern": "till.*"})
+FIND: tuple[str, dict[str, Any]] = ("find_files", {"pattern": "till.py"})
 FOUND = "shop/till.py"
 
 Space = dict[str, Any]
@@ -91,7 +91,7 @@ def deepagents(space: Space) -> tuple[list[Offer], str]:
     from ripwrap.frameworks.langchain import WorkspaceToolkit
 
     tools = {one.name: one for one in WorkspaceToolkit(workspace=space["files"].workspace).get_tools()}
-    (found,) = space["backend"].glob("till.*", "/code").matches
+    (found,) = space["backend"].glob("till.py", "/code").matches
     offers, _ = langchain({"tools": tools})
     return offers, str(found["path"])
 
