@@ -340,7 +340,7 @@ def test_reasons_pass_no_string_as_a_flag(rec: Recorder, tmp_path: Path, operati
     given = {**everything_nasty("search"), "paths": names}
     del given["pattern"]
     own = {*FRAMED, *LISTING, "--count", "--include-zero", "--text", "--max-count=1", "--max-depth=0", "--stats"}
-    own |= {"--type-list", "--debug", "--threads=1"}
+    own |= {"--type-list", "--debug", "--threads=2"}
     own.add(r"--regexp=\x00")
     known = {*wanted("search", given)[0], *map(os.fsencode, own)}
     for name in names if operation == "why" else [""]:

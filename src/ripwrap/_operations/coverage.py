@@ -476,9 +476,9 @@ def _listing(request: CoverageRequest, paths: Sequence[str], depth: int | None =
 def _log_of(query: Query) -> Query:
     """Return the query of the log of a listing.
 
-    With one thread, rg cannot hang for lack of threads, which its log would not tell in time (rg-facts 8).
+    With one thread, rg opens each directory before it looks at the globs, also those of denied directories.
     """
-    return replace(query.with_(threads=1), mode="log")
+    return replace(query.with_(threads=2), mode="log")
 
 
 _Judged: TypeAlias = tuple[Reason, Hint | None]
