@@ -239,7 +239,7 @@ def _provided(version: str) -> binary.RgBinary:
 @pytest.fixture(scope="session")
 def newest() -> binary.RgBinary:
     """Newest rg of the matrix, for tests that do not depend on its version in a module with a marker for rg."""
-    return _provided(versions()[-1])
+    return _provided(rgs.VERSIONS[-1])
 
 
 @pytest.fixture(scope="session", autouse=True)
