@@ -68,11 +68,6 @@ class Query:
         return self.overlay is None and self.place is None and not (self.once and self.nested)
 
     @property
-    def in_one_thread(self) -> bool:
-        """True if rg searches with one thread, and so fills large blocks before it writes (rg-facts 21)."""
-        return self.options.get("threads") == 1 or self.sort_key != "none"
-
-    @property
     def nested(self) -> frozenset[str]:
         """Paths that are below another of the paths, or stand among them twice."""
         plain = [path.rstrip(os.sep) or os.sep for path in self.paths]

@@ -103,7 +103,7 @@ def _finish(changes: list[ConfigChange], nothing: str, color: Color, *, dry_run:
     return FOUND
 
 
-agent = CommandGroup(
+agent: CommandGroup = CommandGroup(
     "Set up agents to search with ripwrap, or undo that.",
     {
         "install": Command(

@@ -39,7 +39,7 @@ def run_code(
     return print_results(search, show.alone, run)
 
 
-code = Command(
+code: Command = Command(
     run_code,
     "PATTERN [PATH]...",
     examples=(

@@ -166,7 +166,7 @@ def _values(flag: Parameter) -> Iterator[Candidate]:
     yield from ((one, "") for one in flag.choices)
 
 
-completion = Command(
+completion: Command = Command(
     run_completion,
     examples=(
         "ripwrap --install-completion",

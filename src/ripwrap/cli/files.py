@@ -85,12 +85,12 @@ def run_types(*, json: Json = False, rg: RgPath = None) -> int:
     return FOUND
 
 
-files = Command(
+files: Command = Command(
     run_files,
     "[PATH]...",
     examples=("ripwrap files -t py src", "ripwrap files --no-hidden --max-filesize 1M --sort modified"),
 )
-tree = Command(
+tree: Command = Command(
     run_tree,
     "[PATH]",
     examples=(
@@ -101,4 +101,4 @@ tree = Command(
         "ripwrap tree --inside zip",
     ),
 )
-types = Command(run_types, examples=("ripwrap types", "ripwrap types --json"), exit_codes=SETUP_EXIT_CODES)
+types: Command = Command(run_types, examples=("ripwrap types", "ripwrap types --json"), exit_codes=SETUP_EXIT_CODES)

@@ -36,7 +36,7 @@ def run_files_matching(
     return print_results(found, PathPrinter(LineFlags(null=null, color="never")).path, run)
 
 
-files_matching = Command(
+files_matching: Command = Command(
     run_files_matching,
     "[PATH]...",
     examples=(

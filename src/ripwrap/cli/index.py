@@ -252,7 +252,7 @@ _EXAMPLES = (
     "ripwrap index grep 'class \\w+Jar'",
 )
 
-index = CommandGroup(
+index: CommandGroup = CommandGroup(
     "Keep an index of a directory, and search with it.",
     {
         "build": Command(build, "[ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES),

@@ -81,7 +81,7 @@ def run_mcp(
     return FOUND
 
 
-mcp = Command(
+mcp: Command = Command(
     run_mcp,
     examples=("ripwrap mcp --root .", "ripwrap mcp --root src --root docs --http --port 8080"),
     exit_codes=SETUP_EXIT_CODES,

@@ -15,6 +15,6 @@ def run_outline(file: Annotated[str, Option("File to read")], /, *, json: Json =
     return print_all(sections, print_json) if json else print_sections(sections)
 
 
-outline = Command(
+outline: Command = Command(
     run_outline, "FILE", examples=("ripwrap outline src/shop/cart.py", "ripwrap outline README.md --json")
 )

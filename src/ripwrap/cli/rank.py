@@ -24,7 +24,7 @@ def run_rank(
     return print_results(ranked, print_chunk, run)
 
 
-rank = Command(
+rank: Command = Command(
     run_rank,
     "QUERY [PATH]...",
     examples=("ripwrap rank 'how are cookies stored'", "ripwrap rank CookieJar src --limit 3"),

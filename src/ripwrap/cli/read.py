@@ -72,7 +72,7 @@ def run_expand(
     return FOUND
 
 
-read = Command(
+read: Command = Command(
     run_read,
     "FILE",
     examples=("ripwrap read src/shop/cart.py --lines 10-40,80-95", "ripwrap read README.md --head 20 --tail 5"),
@@ -80,7 +80,7 @@ read = Command(
 )
 
 
-expand = Command(
+expand: Command = Command(
     run_expand,
     "FILE:LINE",
     examples=("ripwrap expand src/shop/cart.py:12", "ripwrap expand src/shop/cart.py:12 --to block"),

@@ -35,7 +35,7 @@ def run_refs(
     return FOUND if found.definitions or found.uses else NOTHING
 
 
-refs = Command(
+refs: Command = Command(
     run_refs,
     "NAME [PATH]...",
     examples=("ripwrap refs total", "ripwrap refs Cart.total src -t py", "ripwrap refs total --rev v1.2"),

@@ -176,7 +176,7 @@ def _ask(question: str) -> Answer:
                 print(_HELP)
 
 
-replace = Command(
+replace: Command = Command(
     run_replace,
     "PATTERN REPLACEMENT [PATH]...",
     examples=(
@@ -191,4 +191,4 @@ replace = Command(
 )
 
 
-undo = Command(run_undo, "[DIR]", examples=("ripwrap undo", "ripwrap undo src"), exit_codes=SETUP_EXIT_CODES)
+undo: Command = Command(run_undo, "[DIR]", examples=("ripwrap undo", "ripwrap undo src"), exit_codes=SETUP_EXIT_CODES)

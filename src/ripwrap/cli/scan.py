@@ -113,7 +113,7 @@ def _print_plain(hit: ScanMatch, *, redact: bool) -> None:
     sys.stdout.buffer.write((shown(text_of(whole)).encode() if sys.stdout.isatty() else whole) + b"\n")
 
 
-scan = Command(
+scan: Command = Command(
     run_scan,
     "[PATH]...",
     examples=(

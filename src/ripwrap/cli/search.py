@@ -167,7 +167,7 @@ def _print_nothing(_: object) -> None:
     """Print nothing, for `--quiet`."""
 
 
-search = Command(
+search: Command = Command(
     run_search,
     "PATTERN [PATH]...",
     examples=(

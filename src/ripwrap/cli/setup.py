@@ -96,10 +96,12 @@ def run_install(
     return FOUND
 
 
-doctor = Command(run_doctor, examples=("ripwrap doctor", "ripwrap doctor --rg ./rg"), exit_codes=SETUP_EXIT_CODES)
+doctor: Command = Command(
+    run_doctor, examples=("ripwrap doctor", "ripwrap doctor --rg ./rg"), exit_codes=SETUP_EXIT_CODES
+)
 
 
-install = Command(
+install: Command = Command(
     run_install,
     "[VERSION]",
     examples=("ripwrap install", "ripwrap install 15.2.0 --dest /usr/local/bin", "ripwrap install --on ssh:build-7"),

@@ -48,7 +48,7 @@ def _print_matches(mark: bytes, matches: Sequence[Match], show: LinePrinter) -> 
         show(match)
 
 
-watch = Command(
+watch: Command = Command(
     run_watch,
     "PATTERN [PATH]...",
     examples=("ripwrap watch TODO src", "ripwrap watch TODO --jsonl"),

@@ -29,7 +29,7 @@ def run_why(
     return FOUND if reason else NOTHING
 
 
-why = Command(
+why: Command = Command(
     run_why,
     "FILE [PATH]...",
     examples=("ripwrap why build/out.py", "ripwrap why src/till.py -t md --no-hidden  # with the options of a search"),

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar, Unpack, cast
+from typing import NoReturn, TypeAlias, TypeVar, Unpack, cast
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -98,7 +98,8 @@ _Found = TypeVar("_Found", IndexStatus, CheckResult)
 class BaseIndex:
     """Base class of the async and the blocking `Index`: the index of the files of a directory."""
 
-    __reduce__ = refuse_copy
+    def __reduce__(self) -> NoReturn:
+        refuse_copy(self)
 
     @named_paths
     @lists_options(VISIBLE_FILES)

@@ -26,7 +26,7 @@ class StdinLines:
     """Lines from stdin for the SDK, which yields one message, or error, for each. Child processes find stdin empty."""
 
     def __init__(self) -> None:
-        self.unanswered = deque[str]()
+        self.unanswered: deque[str] = deque()
         self._file = anyio.wrap_file(open(os.dup(sys.stdin.fileno()), "rb"))  # noqa: SIM115 - as long as the server runs
         with open(os.devnull, "rb") as nothing:
             os.dup2(nothing.fileno(), sys.stdin.fileno())

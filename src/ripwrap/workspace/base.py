@@ -1,7 +1,7 @@
 """Base class of `Workspace` and of its blocking twin, with what does not await."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from typing_extensions import deprecated
 
@@ -32,7 +32,9 @@ class BaseWorkspace(ToolMethods):
     _runner_type: ClassVar[type[AsyncRunner] | type[BlockingRunner]]
 
     SECRETS: ClassVar[tuple[str, ...]] = SECRET_FILES
-    __reduce__ = refuse_copy
+
+    def __reduce__(self) -> NoReturn:
+        refuse_copy(self)
 
     @named_paths
     def __init__(

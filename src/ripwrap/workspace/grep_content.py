@@ -227,12 +227,11 @@ def _fit_with_sections(call: ContentCall, page: Page, answer: GrepContentResult)
     sources: dict[str, SourceFile] = {}
     deadline = math.inf if call.scope.timeout is None else time.monotonic() + call.scope.timeout
     for name, matches in groupby(fitted.matches, key=lambda match: match.file):
-        late, source = CANCELLED.get().is_set() or time.monotonic() > deadline, None
-        if not late:
-            try:
-                source = read_source_file(settings, location, files[name].path, redactors[name])
-            except TimeoutError:  # the parser had no time left
-                late = True
+        late = CANCELLED.get().is_set() or time.monotonic() > deadline
+        try:
+            source = None if late else read_source_file(settings, location, files[name].path, redactors[name])
+        except TimeoutError:  # the parser had no time left
+            late, source = True, None
         if late:
             answer = answer.model_copy(
                 update={"notes": (*answer.notes, "There was not enough time to name all definitions.")}

@@ -20,11 +20,11 @@ else:
 if TYPE_CHECKING or find_spec("tantivy"):
     try:
         import tantivy
-    except ImportError as error:  # such as a limit of memory or of open files
-        cause = reached_limit(1 << 28)
-        limit = f"the limit of {cause} is reached; raise the limit, or end programs, and try again" if cause else ""
+    except ImportError as _error:  # such as a limit of memory or of open files
+        _cause = reached_limit(1 << 28)
+        _limit = f"the limit of {_cause} is reached; raise the limit, or end programs, and try again" if _cause else ""
         raise RipwrapError(
-            f"could not load tantivy, which an index needs: {error}; {limit or 'install it again'}"
-        ) from error
+            f"could not load tantivy, which an index needs: {_error}; {_limit or 'install it again'}"
+        ) from _error
 else:
     tantivy = None
