@@ -329,9 +329,9 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
     done = run("index", "build", home, "-g*.py", "--json", cwd=folder)
     assert RefreshResult.model_validate_json(done.stdout).added == 2
     assert done.stderr == b""  # no progress bar without a terminal
-    assert output("index", "build", ".", home, "-g*.py", cwd=folder).startswith(
-        "0 added, 0 changed, 0 removed, 2 unchanged; 0 files read, 0 chunks added, 0 removed in "
-    )
+    said = output("index", "build", ".", home, "-g*.py", cwd=folder)
+    # A file that was written just before it was read is read again, because its stamp may not tell a later change.
+    assert re.match(r"0 added, 0 changed, 0 removed, 2 unchanged; [0-2] files? read, 0 chunks added, 0 removed", said)
     told = IndexStatus.model_validate_json(output("index", "status", home, "-g*.py", "--json", cwd=folder))
     assert (told.built, told.files, told.location) == (True, 2, str(tmp_path / "home"))
     shown = output("index", "search", "CookieJar", str(folder), home, "-g*.py", cwd=tmp_path).splitlines()
