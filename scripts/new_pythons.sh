@@ -14,8 +14,8 @@ chroot=$(mkdir -p "${CHROOT:=$HOME/.cache/ripwrap/sid}" && cd "$CHROOT" && pwd)
 read -ra pythons <<<"${PYTHONS:-3.14 3.15 pypy3}"
 export DEBIAN_FRONTEND=noninteractive
 
-packages=ca-certificates,git
-for python in "${pythons[@]/#3/python3}"; do packages+=,$python,$python-venv; done
+packages=ca-certificates,git,gcc,libc6-dev # for packages that have no wheels for a new Python, such as tree-sitter
+for python in "${pythons[@]/#3/python3}"; do packages+=,$python,$python-venv,${python/python3*/$python-dev}; done
 if [ "$(cat "$chroot/complete" 2>/dev/null)" != "$packages" ]; then
     command -v mmdebstrap >/dev/null ||
         { apt-get update -qq && apt-get install -y -qq --no-install-recommends mmdebstrap >/dev/null; }
