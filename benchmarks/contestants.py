@@ -183,7 +183,7 @@ class OneRun(Blocking):
     def grep(self, pattern: str, cwd: str, limit: int, context: int = 0) -> Iterator[int]:
         """Yield the number of all matches, after a page of matches in path order."""
         from ripwrap._operations.grep import grep_request, run_grep
-        from ripwrap._operations.two_runs import Density
+        from ripwrap._operations.pagination import Density
         from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 
         request = grep_request(pattern, cwd, (), limit, None, 0, None, {"context": context}, explain=False)

@@ -34,7 +34,7 @@ def ripwrap(chunks: Iterator[bytes]) -> int:
 
 def columns(chunks: Iterator[bytes]) -> int:
     """Decode as `search_columns()` does, and return the number of matches."""
-    from ripwrap._ripgrep.columns import ColumnDecoder
+    from ripwrap._operations.columns import ColumnDecoder
 
     decoder = ColumnDecoder()
     return sum(len(part) for chunk in chunks for part in decoder.feed(chunk))

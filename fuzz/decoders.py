@@ -13,8 +13,7 @@ from harness import TESTS, fuzz
 
 with atheris.instrument_imports(include=["ripwrap"]):
     from ripwrap import Begin, DecodeError
-    from ripwrap._ripgrep.decoder import decode_types, kind_of, path_of
-    from ripwrap._ripgrep.framing import MAX_RECORD
+    from ripwrap._ripgrep.decoder import MAX_RECORD, decode_types, kind_of, path_of
     from ripwrap._ripgrep.page_collector import PageRequest
     from support.outcomes import Outcome, cut, of_counts, of_grep_matches, of_matches, of_messages, of_page, of_paths
 

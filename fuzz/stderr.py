@@ -11,7 +11,7 @@ from harness import fuzz
 
 with atheris.instrument_imports(include=["ripwrap"]):
     from ripwrap import PatternError, SearchError
-    from ripwrap._ripgrep.stderr import failure, only_path_errors, out_of_threads, path_errors
+    from ripwrap._ripgrep.exit_status import failure, only_path_errors, out_of_threads, path_errors
 
 _TYPES = ("py", "python", "rust", "c")
 

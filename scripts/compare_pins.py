@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from ripwrap.binary.releases import PINS, asset_name
+from ripwrap.binary.platforms import PINS, asset_name
 
 
 def main(path: Path) -> int:

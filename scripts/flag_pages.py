@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from ripwrap import cli, sync
-from ripwrap.cli.command import EXIT_CODES, SETUP_EXIT_CODES
+from ripwrap.cli.command import EXIT_CODES, MISSING, SETUP_EXIT_CODES
 from ripwrap.cli.commands import every_command
-from ripwrap.cli.rg_flags import MISSING
 from ripwrap.cli.search import search
 from ripwrap.options import SearchOptions, flag_of
 
@@ -139,7 +138,7 @@ def in_commands(flag: RgFlag) -> str:
     for missing in MISSING:
         if flag.name in missing.flags:
             return f"no: {missing.reason}; {missing.instead}"
-    raise LookupError(f"{flag.name} is neither a flag of `ripwrap search` nor in `ripwrap.cli.rg_flags.MISSING`")
+    raise LookupError(f"{flag.name} is neither a flag of `ripwrap search` nor in `ripwrap.cli.command.MISSING`")
 
 
 def _value(hint: Any) -> str:

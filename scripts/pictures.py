@@ -27,9 +27,8 @@ from rich.text import Text
 
 import demo
 import pipeline
-from ripwrap.binary.platforms import current, targets
+from ripwrap.binary.platforms import asset_name, current, folder_name, targets
 from ripwrap.binary.probe import format_version
-from ripwrap.binary.releases import asset_name, folder_name
 from ripwrap.sync import resolve
 from support.mirror import Mirror, serving, targz
 

@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from ripwrap.binary.releases import BASE_URL, PINS, asset_name
+from ripwrap.binary.platforms import BASE_URL, PINS, asset_name
 
 ROOT = Path(__file__).parent.parent
 SBOM = ROOT / "docs" / "reference" / "ripwrap.cdx.json"

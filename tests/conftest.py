@@ -399,7 +399,7 @@ def leaks_nothing(children: Callable[[], list[psutil.Process]]) -> Iterator[None
 @pytest.fixture
 def no_rg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Hide every rg: unset variables, a wheel without rg, an empty PATH and cache, and no network except mirrors."""
-    from ripwrap.binary.settings import VARIABLES
+    from ripwrap.binary.cache import VARIABLES
     from support import wheel
 
     for name in (

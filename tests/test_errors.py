@@ -11,7 +11,7 @@ import pytest
 
 import ripwrap
 from ripwrap import Hint, MissingPackageError, PatternError, RipwrapError, SearchError, errors
-from ripwrap._ripgrep.stderr import failure
+from ripwrap._ripgrep.exit_status import failure
 from ripwrap.binary import RgBinary
 from ripwrap.errors import HintedText, missing_extra, spell, spell_error
 from ripwrap.index import CheckResult

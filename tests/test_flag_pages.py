@@ -8,8 +8,8 @@ import pytest
 
 import flag_pages
 from ripwrap import Match, Submatch, cli, sync
+from ripwrap.cli.command import MISSING
 from ripwrap.cli.commands import NAMES
-from ripwrap.cli.rg_flags import MISSING
 
 
 @cache

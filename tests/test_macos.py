@@ -10,7 +10,7 @@ import pytest
 from ripwrap import AccessDeniedError, _safe_open, sync
 from ripwrap._safe_open import open_regular_file
 from ripwrap.binary import RgBinary
-from ripwrap.index.branches import key_of
+from ripwrap.index.file_state import key_of
 from ripwrap.workspace.sandbox import Sandbox, same_below
 
 Plant = Callable[..., Path]

@@ -1037,7 +1037,7 @@ async def test_server_with_an_embedder_says_what_is_sent(
     plant: Plant, tmp_path: Path, mode: str, anyio_backend: str
 ) -> None:
     pytest.importorskip("numpy")
-    from ripwrap.index.embeddings.queries import QUERIES
+    from ripwrap.index.embeddings.storage import QUERIES
 
     QUERIES.clear()  # so that the query is sent in each of these tests
     folder = plant({"a.py": "biscuit = 1\n", "b.py": "till = 1\n"})

@@ -11,8 +11,12 @@ import pytest
 pytest.importorskip("mcp")
 
 from ripwrap import mcp
-from ripwrap.mcp.gate import Gate, ServerLimits, parse_authority
-from ripwrap.mcp.transports import _gated  # pyright: ignore[reportPrivateUsage]
+from ripwrap.mcp.transports import (
+    Gate,
+    ServerLimits,
+    _gated,  # pyright: ignore[reportPrivateUsage]
+    parse_authority,
+)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.extra, pytest.mark.loops("asyncio")]
 

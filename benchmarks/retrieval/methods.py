@@ -13,9 +13,9 @@ from typing import Literal, Protocol
 from ripwrap import sync
 from ripwrap._ranking.word_query import parse_query
 from ripwrap._ripgrep.command import words_query
+from ripwrap._ripgrep.page_collector import TermCounts
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
-from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap.results import RankedChunk
 
 LIMIT = 10  # the default of `rank()`

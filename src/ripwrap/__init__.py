@@ -69,8 +69,7 @@ if TYPE_CHECKING:
     from ripwrap._ripgrep.limiter import limit_processes
     from ripwrap._ripgrep.progress import Progress
     from ripwrap._scan.reports import Baseline, sarif
-    from ripwrap._scan.rule_file import load_rules
-    from ripwrap._scan.rules import Allowlist, Rule
+    from ripwrap._scan.rules import Allowlist, Rule, load_rules
     from ripwrap._scan.scan import scan
     from ripwrap._scan.secrets import SECRET_RULES
     from ripwrap.binary import RgBinary

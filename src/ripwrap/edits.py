@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ripwrap._display import diff, html
-from ripwrap._display.plain import grep_lines
+from ripwrap._display.diff import grep_lines
 from ripwrap._encodings import encode
 from ripwrap._text import FsPath, Text, plural, raw_bytes, shown, text_of
 from ripwrap.models import Context, Match, Model, PathError, Submatch

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from typing_extensions import deprecated
 
 from ripwrap._display import diff, html
-from ripwrap._display.plain import grep_lines
+from ripwrap._display.diff import grep_lines
 from ripwrap._text import FsPath, Text, plural, shown, text_of
 from ripwrap.columns import Columns
 from ripwrap.errors import Hint, HintedText

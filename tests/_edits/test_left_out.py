@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ripwrap import sync
-from ripwrap._edits.left_out import find_left_out
+from ripwrap._edits.collector import find_left_out
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.runner import AsyncRunner
 

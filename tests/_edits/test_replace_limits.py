@@ -9,7 +9,7 @@ import pytest
 
 from ripwrap import sync
 from ripwrap._edits.planning import EDIT_BYTES, MAX_BYTES, FileChange, Found, group_hunks, plan_files
-from ripwrap._ripgrep.replacement import parse_template
+from ripwrap._ripgrep.groups import parse_template
 from ripwrap._safe_write import Disk, TooLargeError
 
 Plant = Callable[..., Path]

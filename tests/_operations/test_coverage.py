@@ -18,7 +18,7 @@ from pydantic import ValidationError
 import ripwrap
 from ripwrap import Coverage, FileOptions, GlobError, Hint, Reason, UnknownTypeError, sync
 from ripwrap._ripgrep.command import files_query, render
-from ripwrap._ripgrep.upward import without_upward_links
+from ripwrap._ripgrep.process import without_upward_links
 from ripwrap.binary import RgBinary
 from ripwrap.errors import HintedText
 from support import rgs

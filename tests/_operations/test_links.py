@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ripwrap import sync
-from ripwrap._ripgrep import upward
+from ripwrap._ripgrep import process
 from ripwrap._ripgrep.command import search_query
 from ripwrap.binary import RgBinary
 
@@ -101,11 +101,11 @@ def test_why_says_that_a_link_up_is_not_entered(tree: Path) -> None:
 def test_links_are_looked_for_among_few_names(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time before rg starts is bounded: at most `MAX_ENTRIES` names are read, each once, without `follow` none."""
     query = search_query("needle", tree, (), {})
-    assert len(upward.without_upward_links(query).values("glob")) == 8
-    assert upward.without_upward_links(query.with_(follow=False)).values("glob") == ()
-    assert upward.without_upward_links(query.with_(max_depth=1)).values("glob") == ()
-    monkeypatch.setattr(upward, "MAX_ENTRIES", 0)
-    assert upward.without_upward_links(query) is query
+    assert len(process.without_upward_links(query).values("glob")) == 8
+    assert process.without_upward_links(query.with_(follow=False)).values("glob") == ()
+    assert process.without_upward_links(query.with_(max_depth=1)).values("glob") == ()
+    monkeypatch.setattr(process, "MAX_ENTRIES", 0)
+    assert process.without_upward_links(query) is query
 
 
 def test_link_up_leads_above_the_searched_directory_or_the_working_directory(plant: Plant) -> None:
@@ -119,7 +119,7 @@ def test_link_up_leads_above_the_searched_directory_or_the_working_directory(pla
     assert list(sync.files(cwd=cwd, paths="sub/deep")) == ["sub/deep/two"]
     assert list(sync.files(cwd=cwd, paths=folder / "q")) == [str(folder / "q/three")]
     query = search_query("needle", cwd, "sub", {})
-    assert upward.without_upward_links(query) is query  # rg finds the loop `near`, and enters no `.git`
+    assert process.without_upward_links(query) is query  # rg finds the loop `near`, and enters no `.git`
 
 
 class _Scans:
@@ -161,9 +161,9 @@ def test_work_to_find_links_is_bounded(
         (cwd / name).parent.mkdir(parents=True, exist_ok=True)
         if name.endswith("/"):
             (cwd / name).mkdir()
-    monkeypatch.setattr(upward, "MAX_ENTRIES", most)
+    monkeypatch.setattr(process, "MAX_ENTRIES", most)
     query, scans = search_query("needle", cwd, (), {}), _Scans(monkeypatch)
-    assert upward.without_upward_links(query) is query
+    assert process.without_upward_links(query) is query
     assert (len(scans.folders), scans.names) == (folders, taken)
 
 
@@ -177,14 +177,14 @@ def test_few_of_many_paths_are_resolved(plant: Plant, monkeypatch: pytest.Monkey
         resolved.append(path)
         return realpath(path)
 
-    monkeypatch.setattr(upward, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(process, "MAX_ENTRIES", 3)
     monkeypatch.setattr(os.path, "realpath", resolve)
-    assert upward.without_upward_links(query) is query
+    assert process.without_upward_links(query) is query
     assert len(resolved) == 1 + 3
 
 
 def test_directory_that_cannot_be_read_hides_no_link(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     query = search_query("needle", tree, (), {})
     scans = _Scans(monkeypatch, refused="deep")
-    assert len(upward.without_upward_links(query).values("glob")) == 6
+    assert len(process.without_upward_links(query).values("glob")) == 6
     assert "deep" in scans.folders

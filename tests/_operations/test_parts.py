@@ -15,8 +15,7 @@ from ripwrap import Location, RipwrapError, sync
 from ripwrap.models import Summary
 from ripwrap.sources import adapters
 from ripwrap.sources.adapters import find_format
-from ripwrap.sources.reading import DocumentError, DocumentReader
-from ripwrap.sources.texts import TextCache
+from ripwrap.sources.reading import DocumentError, DocumentReader, TextCache
 from support.adapters import register
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("temporary", "leaks_nothing")]

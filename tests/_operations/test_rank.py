@@ -30,8 +30,8 @@ from ripwrap._ranking.selection import MAX_FILES_READ
 from ripwrap._ranking.word_query import parse_query
 from ripwrap._ripgrep.command import words_query
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.page_collector import TermCounts
 from ripwrap._ripgrep.runner import AsyncRunner
-from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap.binary import RgBinary
 from ripwrap.index import Index
 from support.opening import before_opening

@@ -26,7 +26,7 @@ from ripwrap import (
     UnknownTypeError,
     sync,
 )
-from ripwrap._ripgrep.framing import MAX_RECORD
+from ripwrap._ripgrep.decoder import MAX_RECORD
 from ripwrap.binary import RgBinary
 from support.paths import native
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ripwrap import GrepResult
 from ripwrap._operations.grep import grep_request, run_grep
-from ripwrap._operations.two_runs import Density
+from ripwrap._operations.pagination import Density
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.protocols import Collector, Step
 from ripwrap._ripgrep.query import Query

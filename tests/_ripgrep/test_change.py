@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ripwrap._ripgrep.change import Both, Change
 from ripwrap._ripgrep.query import Output
-from ripwrap.places.detection import Labelled
+from ripwrap.places.inside import Labelled
 
 RECORDED = sorted(Path(__file__).parents[1].joinpath("data").glob("*.jsonl"))
 LONG = "x" * 300 + '"path":{"text":"a.py"}\\n{"type":"end"'

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripwrap import Columns, DecodeError, Match
-from ripwrap._ripgrep import columns as columns_module
-from ripwrap._ripgrep.columns import ColumnDecoder
+from ripwrap._operations import columns as columns_module
+from ripwrap._operations.columns import ColumnDecoder
 from ripwrap._ripgrep.decoder import MessageDecoder
 from support.effort import times
 from support.outcomes import cut

@@ -12,8 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap import Begin, Context, DecodeError, End, FileCount, Match
-from ripwrap._ripgrep.decoder import CountDecoder, MessageDecoder, PathDecoder, Record, decode_path, kind_of, path_of
-from ripwrap._ripgrep.framing import MAX_RECORD
+from ripwrap._ripgrep.decoder import (
+    MAX_RECORD,
+    CountDecoder,
+    MessageDecoder,
+    PathDecoder,
+    Record,
+    decode_path,
+    kind_of,
+    path_of,
+)
 from ripwrap._ripgrep.page_collector import PageRequest
 from support.effort import times
 from support.outcomes import Outcome, cut, of_counts, of_matches, of_messages, of_page, of_paths

@@ -26,7 +26,7 @@ import pytest
 import ripwrap
 from ripwrap import BinaryError, DecodeError, PatternError, RipwrapError, SearchError, sync
 from ripwrap._ripgrep import process
-from ripwrap._ripgrep.stderr import MAX_STDERR
+from ripwrap._ripgrep.exit_status import MAX_STDERR
 from ripwrap.binary import probe
 from ripwrap.testing.behaviors import MATCH, PERMISSION_DENIED
 from support import fake_rg

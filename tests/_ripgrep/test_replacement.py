@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ripwrap import sync
-from ripwrap._ripgrep.replacement import parse_template
+from ripwrap._ripgrep.groups import parse_template
 from ripwrap.binary import RgBinary
 from support.effort import times
 

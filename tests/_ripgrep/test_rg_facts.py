@@ -322,7 +322,7 @@ import os, pathlib, subprocess, pydantic
 os.sep, os.altsep = "\\", "/"
 from ripwrap._ripgrep.command import files_query, render
 from ripwrap._ripgrep.decoder import MessageDecoder, PathDecoder
-from ripwrap._ripgrep.stderr import path_errors
+from ripwrap._ripgrep.exit_status import path_errors
 print(render(files_query(".", [r".\a", "./b", r".\.\-", r"C:\x"], {}))[-4:])
 record = rb'{"type":"begin","data":{"path":{"text":".\\a\\b"}}}'
 print([message.path for message in MessageDecoder().feed(record + b"\n" + record.replace(b".", b"C:") + b"\n")])

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap._operations.pagination import files_round_robin
-from ripwrap._ripgrep.page_collector import PageRequest
-from ripwrap._ripgrep.round_robin import MAX_NAMED_FILES, RoundRobinCollector, shares
+from ripwrap._ripgrep.page_collector import MAX_NAMED_FILES, PageRequest, RoundRobinCollector, shares
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.results import FileMatches
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from ripwrap import CapabilityError, GlobError, PathError, PatternError, SearchError, UnknownTypeError
-from ripwrap._ripgrep.stderr import MAX_STDERR, failure, kind_of_error, only_path_errors, path_errors
+from ripwrap._ripgrep.exit_status import MAX_STDERR, failure, kind_of_error, only_path_errors, path_errors
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ripwrap import Allowlist, Rule, load_rules, sarif, scan, sync
-from ripwrap._scan.allow_comment import ALLOW_COMMENT
+from ripwrap._scan.rules import ALLOW_COMMENT
 
 Plant = Callable[..., Path]
 

@@ -17,7 +17,7 @@ import pytest
 
 from ripwrap import ExtractionFailedError
 from ripwrap.binary.archive import MAX_MEMBERS, MAX_UNPACKED_BYTES, extract
-from ripwrap.binary.releases import MAX_BINARY_BYTES
+from ripwrap.binary.platforms import MAX_BINARY_BYTES
 from support.deflate64 import deflated
 from support.mirror import targz, zipped
 

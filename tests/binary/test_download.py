@@ -14,10 +14,10 @@ import pytest
 import trustme
 
 from ripwrap import ChecksumMismatchError, DownloadFailedError
-from ripwrap.binary import settings
+from ripwrap.binary import cache
+from ripwrap.binary.cache import redact
 from ripwrap.binary.download import Fetcher, hash_in_sidecar
-from ripwrap.binary.releases import MAX_ARCHIVE_BYTES
-from ripwrap.binary.settings import redact
+from ripwrap.binary.platforms import MAX_ARCHIVE_BYTES
 from support.mirror import Mirror, downloading, say, serving, sha256, write
 
 CONTENT = b"\x1f\x8b" + bytes(range(256)) * 2000
@@ -227,7 +227,7 @@ def test_secrets_in_urls_are_redacted(text: str, shown: str) -> None:
 def test_comma_in_a_password_does_not_split_a_mirror_url(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RIPWRAP_OFFLINE")
     monkeypatch.setenv("RIPWRAP_MIRROR", "http://u:a,b@h/x, file:///m ,")
-    assert settings.mirrors() == ["http://u:a,b@h/x", "file:///m"]
+    assert cache.mirrors() == ["http://u:a,b@h/x", "file:///m"]
 
 
 def test_body_that_is_damaged_once_is_downloaded_again(server: Mirror) -> None:

@@ -18,7 +18,7 @@ import trustme
 
 import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, ChecksumMismatchError, DownloadFailedError, binary, sync
-from ripwrap.binary import cache, releases
+from ripwrap.binary import cache, platforms
 from ripwrap.binary.cache import why_untrusted
 from ripwrap.binary.resolver import find
 from ripwrap.cli.flags import spell_as_flag
@@ -163,11 +163,11 @@ def test_next_target_is_tried_if_one_is_missing_or_does_not_run(
     if first == "does not run":
         programs["aarch64-unknown-linux-musl"] = b"#!/bin/sh\nexit 127\n"
     for target, body in programs.items():
-        asset = releases.asset_name("15.2.9", target)
-        published = mirror.put("15.2.9", asset, targz(releases.folder_name("15.2.9", target), body))
+        asset = platforms.asset_name("15.2.9", target)
+        published = mirror.put("15.2.9", asset, targz(platforms.folder_name("15.2.9", target), body))
         mirror.put("15.2.9", f"{asset}.sha256", f"{published}  {asset}\n".encode())
     found = sync.install("15.2.9", allow_unpinned=True)
-    assert found.path == str(store / releases.folder_name("15.2.9", "aarch64-unknown-linux-gnu") / cache.NAME)
+    assert found.path == str(store / platforms.folder_name("15.2.9", "aarch64-unknown-linux-gnu") / cache.NAME)
     assert "aarch64-unknown-linux-musl" in mirror.asked[0]
     assert contents(store) == {Path(found.path).parent.name, "lock"}
 
@@ -467,7 +467,7 @@ def test_compare_pins_script_reports_differences(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "not in the package: ('15.2.0', 'x')" in done.stdout
-    shared = Path(__file__).parents[3] / "shared" / "releases.json"
+    shared = Path(__file__).parents[3] / "shared" / "platforms.json"
     if shared.exists():
         same = subprocess.run([sys.executable, str(script), str(shared)], capture_output=True, text=True, check=False)
         assert (same.returncode, same.stdout) == (0, "31 pins compared, 0 differences\n")

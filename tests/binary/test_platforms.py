@@ -6,8 +6,7 @@ import pytest
 
 from ripwrap import UnsupportedPlatformError
 from ripwrap.binary import platforms
-from ripwrap.binary.platforms import Platform, describe, targets
-from ripwrap.binary.releases import PINS, asset_name
+from ripwrap.binary.platforms import PINS, Platform, asset_name, describe, targets
 
 ARM7 = ["armv7-unknown-linux-musleabihf", "armv7-unknown-linux-gnueabihf"]
 

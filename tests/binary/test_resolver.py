@@ -10,7 +10,7 @@ import pytest
 
 from ripwrap import binary, sync
 from ripwrap.binary import RgBinary, cache, resolver
-from ripwrap.binary.candidates import add_extension, why_not_runnable
+from ripwrap.binary.resolver import add_extension, why_not_runnable
 from ripwrap.cli import run
 from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint
 from support import wheel

@@ -12,8 +12,7 @@ import jsonschema
 import pytest
 
 from ripwrap import Workspace
-from ripwrap._agents.clients import CLIENTS
-from ripwrap._agents.guide import BODY, DESCRIPTION, SKILL
+from ripwrap._agents.clients import BODY, CLIENTS, DESCRIPTION, SKILL
 from support.cli import output, run
 
 REPOSITORY = Path(__file__).parents[2]
@@ -581,8 +580,8 @@ def test_install_names_the_extras_that_the_server_lacks(
     package: str, said: str, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments = ("agent", "install", "claude", "--dry-run")
-    monkeypatch.setattr("ripwrap.cli.extras._is_installed", lambda name: True)
+    monkeypatch.setattr("ripwrap.cli.setup._is_installed", lambda name: True)
     assert "extra" not in run(*arguments, cwd=project).stderr.decode()
-    monkeypatch.setattr("ripwrap.cli.extras._is_installed", lambda name: name != package)
+    monkeypatch.setattr("ripwrap.cli.setup._is_installed", lambda name: name != package)
     (line,) = [one for one in run(*arguments, cwd=project).stderr.decode().splitlines() if "extra" in one]
     assert line.startswith(said) and "pip install" in line

@@ -19,7 +19,7 @@ import pytest
 import ripwrap
 from ripwrap import Hint, Match, RankedChunk, RipwrapError, SearchError, TreeEntry, cli, sync
 from ripwrap._ripgrep.query import NEEDS_SCAN
-from ripwrap.cli import extras
+from ripwrap.cli import setup
 from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import HintedText, spell_error
 from ripwrap.index import CheckResult, IndexStatus, PruneResult, RefreshResult
@@ -671,10 +671,10 @@ def test_doctor_names_the_commands_for_which_a_package_is_missing(
             raise metadata.PackageNotFoundError(name)
         return metadata.distribution(name)
 
-    extras._is_installed.cache_clear()
-    monkeypatch.setattr(extras, "distribution", without_watchfiles)
+    setup._is_installed.cache_clear()
+    monkeypatch.setattr(setup, "distribution", without_watchfiles)
     text = output("doctor", cwd=folder)
-    extras._is_installed.cache_clear()
+    setup._is_installed.cache_clear()
     assert '✗ ripwrap watch needs watchfiles: pip install "ripwrap[watch]"\n' in text
     assert '✗ ripwrap index watch needs watchfiles: pip install "ripwrap[index,watch]"\n' in text
     assert "✗ ripwrap index build, index search" not in text  # they work without it, as without `code`

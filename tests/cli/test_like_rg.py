@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ripwrap import sync
-from ripwrap.cli.rg_flags import MISSING, Missing
+from ripwrap.cli.command import MISSING, Missing
 from ripwrap.cli.search import search
 from support.cli import run
 

@@ -24,8 +24,7 @@ from distributed import Client
 import ripwrap
 from cluster.conftest import WORKERS, make_cluster, make_pool
 from ripwrap import RankedChunk, Root, RootCount, RootError, sync
-from ripwrap.repositories.lease import Lease
-from ripwrap.repositories.requests import CountRequest, RootTask, run_task
+from ripwrap.repositories.requests import CountRequest, Lease, RootTask, run_task
 from support import fake_rg
 from support.waiting import until_blocking
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ripwrap.index.embeddings.queries import QUERIES
+from ripwrap.index.embeddings.storage import QUERIES
 from support.embeddings import Provider, serving
 
 if TYPE_CHECKING:

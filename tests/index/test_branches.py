@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ripwrap.index.branches import (
+from ripwrap.index.file_state import (
     DETACHED,
     NO_REPOSITORY,
     UNKNOWN,

@@ -26,11 +26,10 @@ import psutil
 
 from ripwrap import EmbeddingError, index
 from ripwrap.errors import Hint, HintedText
-from ripwrap.index.embeddings import wordllama
+from ripwrap.index.embeddings import registry
 from ripwrap.index.embeddings.batching import Embedded, embed_all, embed_query, split_into_batches
 from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits, describe, limits_of
-from ripwrap.index.embeddings.registry import detect, embedder
-from ripwrap.index.embeddings.wordllama import WordLlama
+from ripwrap.index.embeddings.registry import WordLlama, detect, embedder
 from support.embeddings import Behaviour, Provider, drips, half_an_answer, hang_up, say, serving, vector, vectors
 from support.waiting import until, until_blocking
 
@@ -714,7 +713,7 @@ def test_offline_embedder_returns_wordllamas_vectors_without_network() -> None:
         assert not logging.getLogger().handlers, logging.getLogger().handlers
         assert "wordllama" not in sys.modules
         import pathlib, wordllama
-        theirs = wordllama.WordLlama.load(cache_dir=pathlib.Path(wordllama.__file__).parent, disable_download=True)
+        theirs = registry.WordLlama.load(cache_dir=pathlib.Path(registry.__file__).parent, disable_download=True)
         expected = theirs.embed([text for text in texts if text])
         assert not attempts, attempts
         assert numpy.allclose(numpy.delete(ours, 1, axis=0), expected, atol=1e-5)
@@ -728,7 +727,7 @@ def test_offline_embedder_returns_wordllamas_vectors_without_network() -> None:
 def test_damaged_offline_model_says_how_to_install_it_again(
     content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("__init__.py", wordllama._WEIGHTS_PATH, wordllama._TOKENIZER_PATH):
+    for name in ("__init__.py", registry._WEIGHTS_PATH, registry._TOKENIZER_PATH):
         file = tmp_path / "wordllama" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         if content is not None or name == "__init__.py":
@@ -736,7 +735,7 @@ def test_damaged_offline_model_says_how_to_install_it_again(
     monkeypatch.delitem(sys.modules, "wordllama", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(EmbeddingError, match=r"; install .*: pip install --force-reinstall .*wordllama"):
-        wordllama._load.__wrapped__()
+        registry._load.__wrapped__()
 
 
 def test_protocol_for_custom_embedders_is_public() -> None:

@@ -39,8 +39,8 @@ from ripwrap.index import Index, Progress
 from ripwrap.index.embeddings import vectors as vector_search
 from ripwrap.index.embeddings.hybrid import MAX_TEXTS_PER_SEARCH
 from ripwrap.index.embeddings.protocol import Embedder, Limits
-from ripwrap.index.embeddings.queries import QueryCache
 from ripwrap.index.embeddings.registry import embedder
+from ripwrap.index.embeddings.storage import QueryCache
 from ripwrap.index.storage.files import NAME
 from support.embeddings import DIMENSION, Behaviour, Plain, Provider, hang_up, say, serving, vectors
 from support.parsers import FATAL, parsers, with_little_memory

@@ -21,11 +21,10 @@ from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap.index import Index, Progress, RefreshResult
 from ripwrap.index.refresh import refresh
-from ripwrap.index.splitting import Chunker
+from ripwrap.index.splitting import Chunker, Splitter
 from ripwrap.index.storage.files import NAME
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of
-from ripwrap.index.workers import Splitter
 from support.effort import times
 from support.opening import refused
 from support.shop import SHOP, held

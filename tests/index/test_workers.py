@@ -22,11 +22,10 @@ from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._subprocess.worker import StartError, WorkerProcess
 from ripwrap.index import Index, Progress, RefreshResult
 from ripwrap.index.refresh import refresh
-from ripwrap.index.splitting import Chunker, SplitRequest, split_file
+from ripwrap.index.splitting import _BATCH_BYTES, MIN_BYTES, Chunker, SplitRequest, Splitter, split_file
 from ripwrap.index.storage.postings import Postings
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View
-from ripwrap.index.workers import _BATCH_BYTES, MIN_BYTES, Splitter
 from support.parsers import running
 from support.waiting import until_blocking
 
@@ -189,7 +188,7 @@ def test_system_without_processes_builds_the_same_index(
 @pytest.mark.slow
 def test_process_of_another_version_is_not_used() -> None:
     """The package may have been upgraded since this process started."""
-    worker = WorkerProcess("from ripwrap.index.workers import serve; serve(['0', '0', 'windows 2'])", 60, 60)
+    worker = WorkerProcess("from ripwrap.index.splitting import serve; serve(['0', '0', 'windows 2'])", 60, 60)
     with pytest.raises(StartError, match=r"it ended with exit code 1"):
         worker.request([b"[]"])
 

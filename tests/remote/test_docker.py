@@ -18,7 +18,7 @@ import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, CapabilityError, PatternError, RemoteError, remote, sync
 from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import spell_error
-from ripwrap.remote import Container, watchdog
+from ripwrap.remote import Container, finding
 from support import mirror
 from support.cli import output, run
 from support.waiting import TIMEOUTS, until, until_blocking
@@ -97,10 +97,10 @@ def test_stdout_and_stderr_of_login_scripts_are_left_out(
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [*range(4), 30, 101, 126, 127])
 def test_watchdog_maps_exit_codes_to_a_range_of_its_own(code: int) -> None:
-    argv = [*watchdog.SHELL, watchdog.WATCHDOG, "x", ".", "sh", "-c", f"exit {code}"]
+    argv = [*finding.SHELL, finding.WATCHDOG, "x", ".", "sh", "-c", f"exit {code}"]
     ended = subprocess.run(argv, stdin=subprocess.PIPE, capture_output=True, check=False, timeout=60)
     held = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    assert watchdog.returncode(held.wait(60)) == code
+    assert finding.returncode(held.wait(60)) == code
     assert held.stdin is not None
     held.stdin.close()
     assert ended.stdout.startswith(b"\0ripwrap\n")
@@ -110,9 +110,9 @@ def test_watchdog_maps_exit_codes_to_a_range_of_its_own(code: int) -> None:
 
 @pytest.mark.slow
 def test_watchdog_reports_the_signal_that_killed_rg() -> None:
-    argv = [*watchdog.SHELL, watchdog.WATCHDOG, "x", ".", "sh", "-c", "kill -9 $$"]
+    argv = [*finding.SHELL, finding.WATCHDOG, "x", ".", "sh", "-c", "kill -9 $$"]
     held = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    assert watchdog.returncode(held.wait(60)) == -9
+    assert finding.returncode(held.wait(60)) == -9
     assert held.stdin is not None
     assert held.stderr is not None
     assert held.stderr.read() == b"\0ripwrap\n"  # the shell says nothing about its killed child
@@ -122,7 +122,7 @@ def test_watchdog_reports_the_signal_that_killed_rg() -> None:
 
 @pytest.mark.parametrize("code", [0, 1, 2, 125, 126, 127, 129, 137, 143, 255, -9])
 def test_other_exit_codes_are_not_those_of_rg(code: int) -> None:
-    assert watchdog.returncode(code) is None
+    assert finding.returncode(code) is None
 
 
 def test_container_that_is_not_there_is_an_error_and_not_an_empty_answer(docker: Path, there: str) -> None:

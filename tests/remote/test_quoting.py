@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripwrap.remote.quoting import join, quote
+from ripwrap.remote.finding import join, quote
 
 SHELLS = [shell for shell in ("sh", "bash", "dash", "ksh", "mksh", "zsh", "fish", "busybox") if shutil.which(shell)]
 

@@ -9,8 +9,8 @@ import pytest
 from ripwrap import RemoteError, remote, sync
 from ripwrap._ripgrep.command import files_query, render, search_query
 from ripwrap._ripgrep.process import split
+from ripwrap.remote.finding import WATCHDOG
 from ripwrap.remote.transports import check_system
-from ripwrap.remote.watchdog import WATCHDOG
 
 
 def test_ssh_runs_the_watchdog_with_quoted_arguments() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ripwrap.repositories.lease import Lease, hold_lease, wait_for_lease
+from ripwrap.repositories.requests import Lease, hold_lease, wait_for_lease
 
 pytestmark = pytest.mark.anyio
 

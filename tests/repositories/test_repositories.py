@@ -28,8 +28,7 @@ from ripwrap import (
     sync,
 )
 from ripwrap.binary import RgBinary
-from ripwrap.repositories.lease import Lease
-from ripwrap.repositories.requests import ResultPage, ResultPart, RootTask, SearchRequest
+from ripwrap.repositories.requests import Lease, ResultPage, ResultPart, RootTask, SearchRequest
 from ripwrap.repositories.scheduler import BUFFER, Schedule, arrivals_blocking
 from support.paths import native
 

@@ -11,8 +11,8 @@ import pytest
 from _operations.test_revisions import ENV, git
 from ripwrap import SearchError, sync
 from ripwrap.sources import git as git_sources
+from ripwrap.sources.git import Lifetimes
 from ripwrap.sources.git_history import HistorySource
-from ripwrap.sources.lifetimes import Lifetimes
 from support.effort import times
 from support.git import require_git
 

@@ -13,7 +13,7 @@ pytest.importorskip("docx")
 pytest.importorskip("python_calamine")
 
 from _operations.test_documents import cell, row, xlsx_of  # noqa: E402 - it needs the packages
-from ripwrap.sources import sheets  # noqa: E402
+from ripwrap.sources import documents  # noqa: E402
 from ripwrap.sources.documents import read_xlsx  # noqa: E402
 
 FAR = row(1, cell("A1", "x")) + row(1_048_576, cell("XFD1048576", "needle"))
@@ -84,8 +84,8 @@ def test_table_of_cells_gives_the_text_of_the_sheet(monkeypatch: pytest.MonkeyPa
             new.writestr(name, text)
     expected = lines(out.getvalue())
     assert expected[2] == f"\ta&b  <c>\t\tshared-é\t{dt.date(2024, 1, 1)}"
-    monkeypatch.setattr(sheets, "_MOST_EMPTY", -1_000)
-    assert sheets.compacted(out.getvalue())[0] != out.getvalue()
+    monkeypatch.setattr(documents, "_MOST_EMPTY", -1_000)
+    assert documents.compacted(out.getvalue())[0] != out.getvalue()
     assert lines(out.getvalue()) == expected
 
 

@@ -67,7 +67,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "structured answers are escaped",
-        "workspace/structured.py",
+        "workspace/results.py",
         "        return show(value, lines=True)\n",
         "        return value\n",
         "test_shown.py::test_answers_of_tools_have_no_control",
@@ -137,7 +137,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "structured answers fit into the budget",
-        "workspace/structured.py",
+        "workspace/results.py",
         "    if json_chars(values) <= max_chars:\n        return values",
         "    if json_chars(values) >= 0:\n        return values",
         "workspace/test_structured.py::test_structured_answers_fit_into_the_budget_of_the_text",
@@ -145,21 +145,21 @@ GUARDS: tuple[Guard, ...] = (
     # -- The MCP server over HTTP --
     Guard(
         "requests for other hosts are refused",
-        "mcp/gate.py",
+        "mcp/transports.py",
         "if len(hosts) != 1 or not self._is_allowed(hosts[0]):",
         "if len(hosts) != 1:",
         "test_mcp_gate.py::test_other_hosts_and_origins_are_refused",
     ),
     Guard(
         "requests from other origins are refused",
-        "mcp/gate.py",
+        "mcp/transports.py",
         "elif len(origins) > 1 or not all(map(self._is_allowed_origin, origins)):",
         "elif len(origins) > 1:",
         "test_mcp_gate.py::test_origins_that_are_no_origin_of_this_machine_are_refused",
     ),
     Guard(
         "requests with several hosts are refused",
-        "mcp/gate.py",
+        "mcp/transports.py",
         "if len(hosts) != 1 or not",
         "if not",
         "test_mcp_gate.py::test_repeated_headers_are_refused",
@@ -224,7 +224,7 @@ GUARDS: tuple[Guard, ...] = (
     # -- The index --
     Guard(
         "an index is for its user only",
-        "index/storage/ownership.py",
+        "index/storage/files.py",
         "one.mkdir(mode=0o700, exist_ok=True)",
         "one.mkdir(exist_ok=True)",
         "index/test_blocking.py::test_index_is_for_its_user_only",
@@ -372,14 +372,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "the text of a sheet is limited before it is made",
-        "sources/sheets.py",
+        "sources/documents.py",
         "    if last + sum(widths.values()) > most:",
         "    if False:",
         "sources/test_sheets.py::test_sheet_with_too_much_space_is_one_error",
     ),
     Guard(
         "a document type in a sheet is refused",
-        "sources/sheets.py",
+        "sources/documents.py",
         "        self._parser.StartDoctypeDeclHandler = self._refuse\n",
         "",
         "sources/test_sheets.py::test_document_type_of_a_sheet_is_refused",
@@ -480,21 +480,21 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "edits that touch a mask are refused",
-        "workspace/edit_masks.py",
+        "workspace/replace_content.py",
         "        if at < len(changes) and changes[at].start <= last + start:\n            return False\n",
         "",
         "workspace/test_edit_masks.py::test_edit_that_touches_or_unmasks_a_secret_is_refused",
     ),
     Guard(
         "edits that unmask a secret are refused",
-        "workspace/edit_masks.py",
+        "workspace/replace_content.py",
         "        if not _covered((first + shift, last + shift), new):\n            return False\n",
         "",
         "workspace/test_edit_masks.py::test_edit_that_touches_or_unmasks_a_secret_is_refused",
     ),
     Guard(
         "files that are too large to be masked are left out",
-        "workspace/edit_masks.py",
+        "workspace/replace_content.py",
         "        if max(len(text), len(new)) > MAX_SCANNED_BYTES:",
         "        if False:",
         "workspace/test_edit_masks.py::test_file_that_is_too_large_to_be_masked_is_left_out",
@@ -550,14 +550,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "binary files with matches are named",
-        "_edits/left_out.py",
+        "_edits/collector.py",
         'binary=not query.options.get("text", False)',
         "binary=False",
         "_edits/test_left_out.py::test_binary_files_with_matches_are_named",
     ),
     Guard(
         "a plan names no file that the caller may not know",
-        "_edits/left_out.py",
+        "_edits/collector.py",
         " and (allowed is None or allowed(one.path))]",
         "]",
         "_edits/test_left_out.py::test_only_binary_files_that_the_caller_may_know_are_named",
@@ -934,7 +934,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "words for a shell are quoted",
-        "remote/quoting.py",
+        "remote/finding.py",
         "    if _PLAIN.fullmatch(argument):",
         "    if _PLAIN.match(argument):",
         "remote/test_quoting.py::test_words_that_a_shell_expands_are_quoted",
@@ -1061,7 +1061,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "examples of skipped files are not denied",
-        "workspace/unsearched.py",
+        "workspace/notes.py",
         "if sandbox.denied_by(os.path.join(location.cwd, one.path)) is None)",
         ")",
         "workspace/test_deny.py::test_empty_answer_names_no_link_to_a_denied_file",
@@ -1089,7 +1089,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "a record that never ends is not kept",
-        "_ripgrep/framing.py",
+        "_ripgrep/decoder.py",
         "            self._skipping = True\n            self._parts.clear()\n        elif part:",
         "            self._parts.clear()\n        if part:",
         "_ripgrep/test_faults.py::test_record_that_is_too_long_is_dropped_and_counted",
@@ -1132,7 +1132,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "links that lead up are not entered",
-        "_ripgrep/upward.py",
+        "_ripgrep/process.py",
         "            if target and _leads_up(target, roots[root], here):",
         "            if False:",
         "_operations/test_links.py::test_link_to_a_directory_that_holds_cwd_is_not_entered",
@@ -1197,7 +1197,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "an edited file of TOML means the same as before",
-        "_agents/blocks.py",
+        "_agents/json_text.py",
         "            self._check(before, removed.text, {})",
         "            pass",
         "_agents/test_texts.py::test_settings_below_the_block_of_toml_are_not_moved_into_another_table",

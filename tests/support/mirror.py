@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from ripwrap.binary import platforms, releases
+from ripwrap.binary import platforms
 
 VERSION = "15.2.0"
 TARGET = platforms.targets(platforms.current(), VERSION)[0]
-FOLDER = releases.folder_name(VERSION, TARGET)
-ASSET = releases.asset_name(VERSION, TARGET)
+FOLDER = platforms.folder_name(VERSION, TARGET)
+ASSET = platforms.asset_name(VERSION, TARGET)
 
 Behaviour = Callable[[BaseHTTPRequestHandler], None]
 

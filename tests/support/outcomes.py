@@ -8,8 +8,7 @@ from pydantic import BaseModel
 
 from ripwrap import DecodeError
 from ripwrap._operations import pagination as _page
-from ripwrap._ripgrep.decoder import CountDecoder, MessageDecoder, PathDecoder
-from ripwrap._ripgrep.framing import MAX_RECORD
+from ripwrap._ripgrep.decoder import MAX_RECORD, CountDecoder, MessageDecoder, PathDecoder
 from ripwrap._ripgrep.page_collector import PageCollector, PageRequest
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ripwrap.binary.settings import VARIABLES
+from ripwrap.binary.cache import VARIABLES
 from support.waiting import until_blocking
 
 if os.name != "nt":

@@ -7,8 +7,8 @@ import pytest
 
 from ripwrap import DecodeError, SearchError, sync
 from ripwrap._ripgrep.decoder import CountDecoder, MessageDecoder, PathDecoder
-from ripwrap._ripgrep.stderr import path_errors
-from ripwrap._ripgrep.term_counts import TermCounts
+from ripwrap._ripgrep.exit_status import path_errors
+from ripwrap._ripgrep.page_collector import TermCounts
 
 
 def test_too_long_pattern_is_not_reported_as_missing_rg(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ripwrap.index.branches import NO_REPOSITORY, view_of
+from ripwrap.index.file_state import NO_REPOSITORY, view_of
 from ripwrap.sync import Workspace
 
 FOREIGN = [

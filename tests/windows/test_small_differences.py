@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ripwrap import sync
-from ripwrap.index.branches import is_gone
+from ripwrap.index.file_state import is_gone
 
 
 def test_rg_path_may_omit_its_extension() -> None:

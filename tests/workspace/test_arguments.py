@@ -20,7 +20,7 @@ from ripwrap.workspace.arguments import (
     parse_arguments,
 )
 from ripwrap.workspace.grep_content_tool import GrepContentArguments
-from ripwrap.workspace.listing_tools import LsArguments
+from ripwrap.workspace.listing import LsArguments
 from ripwrap.workspace.read_file import MAX_LINE_NUMBER
 from ripwrap.workspace.tool import tools_of
 from ripwrap.workspace.tool_names import find_tool, tool_names

@@ -9,8 +9,8 @@ import pytest
 
 from ripwrap import sync
 from ripwrap._edits.planning import FileChange
-from ripwrap.workspace.edit_masks import EditMasks
 from ripwrap.workspace.redact import MAX_SCANNED_BYTES, built_in_redaction
+from ripwrap.workspace.replace_content import EditMasks
 from support.effort import times
 
 redact = built_in_redaction()

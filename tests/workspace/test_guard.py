@@ -2,7 +2,7 @@
 
 import pytest
 
-from ripwrap.workspace.guard import guard_limits, home, mounted
+from ripwrap.workspace.scope import guard_limits, home, mounted
 
 MOUNTS = r"""22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw
 30 22 0:26 / /proc rw - proc proc rw

@@ -10,7 +10,7 @@ import pytest
 
 from _operations.test_revisions import git
 from ripwrap import sync
-from ripwrap.sources import git_changes
+from ripwrap.sources import git_history
 from ripwrap.workspace import history as _history
 from support.git import require_git
 
@@ -77,13 +77,13 @@ def test_repositories_outside_the_roots_do_not_count(shop: Path, tmp_path: Path,
 
 def test_commits_are_read_once_for_each_head(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    changes = git_changes.ChangeReader.changes
+    changes = git_history.ChangeReader.changes
 
-    def counted(self: git_changes.ChangeReader) -> object:
+    def counted(self: git_history.ChangeReader) -> object:
         read.append("read")
         return changes(self)
 
-    monkeypatch.setattr(git_changes.ChangeReader, "changes", counted)
+    monkeypatch.setattr(git_history.ChangeReader, "changes", counted)
     workspace = sync.Workspace(shop, index=False)
     assert [files(workspace)[0] for _ in range(3)] == ["later.py"] * 3
     assert len(read) == 1
@@ -113,20 +113,20 @@ def test_git_that_hangs_costs_a_second_once(
 
 
 def test_large_commits_do_not_count_and_old_ones_are_not_read(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(git_changes.MAX_PATHS + 1):
+    for number in range(git_history.MAX_PATHS + 1):
         (shop / f"{number}.txt").write_text("x\n")
     (shop / "src/early.py").write_text(ALIKE["early"] + "\n")
     git(shop, "add", ".")
     git(shop, "commit", "-qm", "shop: sums of rows are wrong after the rounding of cents")
     assert files(sync.Workspace(shop, index=False)) == ["later.py", "early.py"]
-    with git_changes.ChangeReader(str(shop), [shop], time.monotonic() + 60) as reader:
+    with git_history.ChangeReader(str(shop), [shop], time.monotonic() + 60) as reader:
         reader.tip()
         assert [change.message for change in reader.changes()] == [
             "shop: rounding of cents\n",
             "shop: totals of carts\n",
         ]
-    newest = tuple(one.replace(f"={git_changes.MAX_COMMITS}", "=1") for one in git_changes._LOG)
-    monkeypatch.setattr(git_changes, "_LOG", newest)
+    newest = tuple(one.replace(f"={git_history.MAX_COMMITS}", "=1") for one in git_history._CHANGES_LOG)
+    monkeypatch.setattr(git_history, "_CHANGES_LOG", newest)
     assert files(sync.Workspace(shop, index=False)) == ["early.py", "later.py"]
 
 
@@ -145,8 +145,8 @@ def test_messages_and_paths_of_any_bytes_are_read(shop: Path) -> None:
     git(shop, "add", ".")
     (shop / "message").write_bytes(b"\x01 caf\xe9 " + b"y" * 100_000)
     git(shop, "commit", "-q", "--file=message")
-    with git_changes.ChangeReader(str(shop), [shop], time.monotonic() + 60) as reader:
+    with git_history.ChangeReader(str(shop), [shop], time.monotonic() + 60) as reader:
         reader.tip()
         newest = next(iter(reader.changes()))
-    assert newest.message.startswith("\x01 caf") and len(newest.message) <= git_changes.MAX_MESSAGE_BYTES
+    assert newest.message.startswith("\x01 caf") and len(newest.message) <= git_history.MAX_MESSAGE_BYTES
     assert name in newest.paths

@@ -12,7 +12,7 @@ import pytest
 from _operations.test_inside import tarred, zipped
 from _operations.test_revisions import git
 from ripwrap import sync
-from ripwrap._ripgrep.line_ends import across_line_ends
+from ripwrap._ripgrep.pattern_errors import across_line_ends
 from ripwrap.binary import RgBinary
 from ripwrap.options import SearchOptions
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ripwrap import sync
 from ripwrap.binary import RgBinary
-from ripwrap.workspace import other_spellings
-from ripwrap.workspace.other_spellings import other_pattern
+from ripwrap.workspace import content_call
+from ripwrap.workspace.content_call import other_pattern
 from support import fake_rg
 
 Plant = Callable[..., Path]
@@ -89,7 +89,7 @@ def test_further_search_ends_in_its_time(
     hangs = f"if any('user[-_]' in one for one in sys.argv): mute()\nsys.exit(real({rg.path!r}))"
     slow = fake_rg.write(tmp_path / "rg", hangs)
     tools = sync.Workspace(plant({"a.py": "get_user_name\n"}), rg=slow, timeout=300)
-    monkeypatch.setattr(other_spellings, "SECONDS", 0.1)
+    monkeypatch.setattr(content_call, "SECONDS", 0.1)
     text = tools.grep_content("getUserName")
     assert text.startswith("No matches found.") and not FOUND.search(text)
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from ripwrap._agents import blocks, json_text
-from ripwrap._agents.blocks import TextBlock
+from ripwrap._agents import json_text
 from ripwrap._agents.clients import ClientName, Target
-from ripwrap._agents.json_text import TakenError
+from ripwrap._agents.json_text import TakenError, TextBlock
 from ripwrap._protected import refuse_protected
 from ripwrap._safe_write import Disk, FileState
 from ripwrap._text import cut_text
@@ -21,7 +20,7 @@ MAX_BYTES = 16 << 20
 
 _MAX_LINE = 400
 _BOM = b"\xef\xbb\xbf"
-_MARKS = blocks.MARK, json_text.MARK
+_MARKS = json_text.MARK, json_text.MARK
 """Texts of which one is in each file that install has written."""
 
 

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Iterable, Iterator
 
+from ripwrap._display.html import Gaps
 from ripwrap.errors import Hint, HintedText
-from ripwrap.models import Context, Match
+from ripwrap.models import Context, Match, as_printed
 
 Change = tuple[bytes, bytes]
 """Pair of lines: before and after a change. For a line of context, both are equal."""
@@ -96,3 +97,23 @@ def _name(prefix: bytes, path: str) -> bytes:
             plain.get(byte, b"\\%03o" % byte if byte < 0x20 or byte == 0x7F else bytes([byte])) for byte in raw
         )
     return raw + b"\t" if b" " in raw else raw
+
+
+def grep_lines(files: Iterable[tuple[str, Iterable[Match | Context]]]) -> Iterator[str]:
+    """Yield `path:line:text` for each matching line, `path-line-text` for context, and `--` between groups.
+
+    Without line numbers, the lines are `path:text` and `path-text`. With `replace`, the text has the replacements.
+    As in grep, there are groups only if there is context. A new group begins at a line that does not directly follow
+    the previous line, and at a new file if the previous file has lines of context.
+    """
+    pending_separator = False
+    for path, lines in files:
+        gaps = Gaps()
+        has_context = False
+        for line in lines:
+            has_context = has_context or isinstance(line, Context)
+            if gaps.before(line) or pending_separator:
+                yield "--"
+            pending_separator = False
+            yield from as_printed(line, path)
+        pending_separator = has_context

@@ -14,15 +14,11 @@ from dataclasses import replace as replace_fields
 from functools import partial
 from typing import Any, Unpack, cast
 
-from ripwrap._edits.collector import EditCollector
+from ripwrap._edits.collector import EditCollector, find_left_out
 from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
-from ripwrap._edits.left_out import find_left_out
 from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Screen, codec_of, plan_files
 from ripwrap._ripgrep.command import search_query
-from ripwrap._ripgrep.line_ends import across_line_ends, names_return
-from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query, without_options
-from ripwrap._ripgrep.replacement import (
+from ripwrap._ripgrep.groups import (
     MAX_GROUP,
     PROBE,
     Template,
@@ -38,6 +34,9 @@ from ripwrap._ripgrep.replacement import (
     parse_template,
     refuse_backslash_groups,
 )
+from ripwrap._ripgrep.pattern_errors import across_line_ends, names_return
+from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._ripgrep.query import Query, without_options
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._signature import lists_options
 from ripwrap._subprocess import TemporaryFolder

@@ -20,8 +20,7 @@ from ripwrap._edits.planning import MAX_BYTES, EditSize, FileChange, Found, plan
 from ripwrap._edits.replace import ReplacePlan
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query, several_paths
 from ripwrap._ripgrep.decoder import PathDecoder, listing_decoder
-from ripwrap._ripgrep.listing_collector import ListingCollector
-from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.page_collector import ListingCollector, path_order
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, DeadlineRunner, run_blocking

@@ -1,14 +1,25 @@
 """Search files and yield the matches in batches of columns, with one list for each field."""
 
+import re
 from collections import deque
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass
-from typing import Unpack
+from itertools import compress
+from typing import TypeVar, Unpack, cast
+
+from pydantic_core import from_json
 
 from ripwrap._operations.search import refuse_context
-from ripwrap._ripgrep.columns import ColumnDecoder
-from ripwrap._ripgrep.decoder import too_long_errors
+from ripwrap._ripgrep.decoder import (
+    DOT_SLASH,
+    LARGE_RECORD,
+    MAX_RECORD,
+    Framer,
+    MessageDecoder,
+    path_in,
+    too_long_errors,
+)
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.progress import OnProgress, meter_answer
 from ripwrap._ripgrep.query import Query
@@ -16,8 +27,170 @@ from ripwrap._ripgrep.stream import stream, stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns, joined
 from ripwrap.errors import named_paths
+from ripwrap.models import Match, Span, Submatch, Summary
 from ripwrap.options import SearchOptions, StrPath, check_callback, check_limit, check_timeout
 from ripwrap.places.where import PlacedSearchOptions, placed_search
+
+T = TypeVar("T")
+
+# `[^"]*+` is fast, because it compares each byte with one byte only. A quote in a line is escaped, so the pattern
+# continues if a backslash is before the quote. A path with a quote, or a line that ends in a backslash, does not match.
+# The groups are path, lines, line number, offset and submatches. `(?=")` ends the literal prefix of the pattern: `re`
+# looks for a longer prefix byte by byte.
+_MATCH = re.compile(
+    rb'\{(?=")"type":"match","data":\{"path":\{"text":"([^"]*+)"\},'
+    rb'"lines":\{"text":"([^"]*+(?:(?<=\\)"[^"]*+)*)"\},'
+    rb'"line_number":([0-9nul]++),"absolute_offset":([0-9]++),"submatches":\[([^\n]*+)\n'
+)
+_PARTS = _MATCH.groups + 1
+_OTHER_KINDS = re.compile(rb'(?:\{"type":"(?:begin|context|end)",[^\n]*+\n)*')
+_SPAN = re.compile(rb'\},"start":([0-9]++),"end":([0-9]++)\}')
+_KNOWN_BYTES = 256 * 1024
+"""Size of the raw values that `_Known` keeps; a chunk of output of 64 KiB rarely has as many different ones."""
+
+
+class _Known(dict[bytes, T]):
+    """Values by the bytes from which they are decoded. It decodes a missing value, and forgets all at a size."""
+
+    def __init__(self, decode: Callable[[bytes], T]) -> None:
+        super().__init__()
+        self._decode = decode
+        self._size = 0
+
+    def __missing__(self, raw: bytes) -> T:
+        self._size += len(raw)
+        if self._size > _KNOWN_BYTES:
+            self.clear()
+            self._size = len(raw)
+        value = self[raw] = self._decode(raw)
+        return value
+
+
+class ColumnDecoder:
+    """Decoder of rg's JSON into `Columns`. It drops and counts records that are longer than `max_record` bytes."""
+
+    def __init__(self, max_record: int = MAX_RECORD) -> None:
+        self._framer = Framer(max_record, path_in)
+        self._messages = MessageDecoder(("match",))
+        self._paths = _Known(_path)
+        self._spans = _Known(_spans)
+
+    @property
+    def pending(self) -> int:
+        """Number of bytes received of an incomplete last record; 0 if the last record is complete."""
+        return self._framer.pending
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """Map from the path of a file to the number of its records that were dropped because they are too long."""
+        return self._framer.dropped
+
+    @property
+    def summary(self) -> Summary | None:
+        """rg's summary, which is its last message; `None` until it is decoded."""
+        return self._messages.summary
+
+    @summary.setter
+    def summary(self, summary: Summary | None) -> None:
+        self._messages.summary = summary
+
+    def feed(self, chunk: bytes) -> Iterator[Columns]:
+        """Yield the matches that `chunk` completes."""
+        if self._framer.pending > LARGE_RECORD:
+            large = self._framer.feed(chunk[: chunk.find(b"\n") + 1 or len(chunk)])
+            chunk = chunk[chunk.find(b"\n") + 1 :] if large else b""
+            matches = [one for one in self._messages.decode_large(large) if isinstance(one, Match)]
+            if matches:
+                yield Columns.of(matches)
+        yield from self._columns(self._framer.feed_joined(chunk))
+
+    def close(self) -> Iterator[Columns]:
+        """Decode the last line, if it has no newline, and yield its match; raise what `feed()` raises."""
+        yield from self._one_by_one(b"".join(self._framer.close()))
+
+    def _columns(self, records: bytes) -> Iterator[Columns]:
+        parts = _MATCH.split(records)
+        gaps = parts[::_PARTS]  # the records before, between and after the matches
+        odd = [at for at in compress(range(len(gaps)), gaps) if not _OTHER_KINDS.fullmatch(gaps[at])]
+        try:
+            if any(not gaps[at].endswith(b"\n") for at in odd):
+                raise ValueError("a match begins in the middle of a line")
+            columns = self._decode(*(parts[group::_PARTS] for group in range(1, _PARTS)), plain=records.isascii())
+        except ValueError:  # the error of `MessageDecoder` names the malformed record
+            yield from self._one_by_one(records)
+            return
+        done = 0
+        for at in odd:
+            yield from _if_any(columns[done:at])
+            yield from self._one_by_one(gaps[at])
+            done = at
+        yield from _if_any(columns[done:] if done else columns)
+
+    def _decode(
+        self,
+        paths: list[bytes],
+        lines: list[bytes],
+        line_numbers: list[bytes],
+        offsets: list[bytes],
+        submatches: list[bytes],
+        *,
+        plain: bool,
+    ) -> Columns:
+        """Decode the raw fields of matches; raise `ValueError` if one is malformed."""
+        spans = list(map(self._spans.__getitem__, submatches))
+        texts: list[str] = from_json(b'["%b"]' % b'","'.join(lines), cache_strings="none") if lines else []
+        if not plain:
+            spans = [
+                one if line.isascii() else _in_characters(line, one) for line, one in zip(texts, spans, strict=True)
+            ]
+        return Columns(
+            path=list(map(self._paths.__getitem__, paths)),
+            line_number=from_json(b"[%b]" % b",".join(line_numbers)),
+            absolute_offset=from_json(b"[%b]" % b",".join(offsets)),
+            text=_without_terminators(texts),
+            spans=spans,
+        )
+
+    def _one_by_one(self, records: bytes) -> Iterator[Columns]:
+        """Decode records one by one and yield the matches. At a malformed record, yield earlier matches, then raise."""
+        matches: list[Match] = []
+        try:
+            found = self._messages.decode(line for line in records.split(b"\n") if line)
+            matches.extend(cast("Iterator[Match]", found))
+        finally:
+            if matches:
+                yield Columns.of(matches)
+
+
+def _if_any(columns: Columns) -> Iterable[Columns]:
+    return (columns,) if columns.path else ()
+
+
+def _path(raw: bytes) -> str:
+    path: str = from_json(b'"%b"' % raw)
+    return path.removeprefix(DOT_SLASH)
+
+
+def _spans(raw: bytes) -> tuple[Span, ...]:
+    """Decode the last group of `_MATCH`."""
+    if not raw.endswith(b"]}}"):
+        raise ValueError("an incomplete record")
+    return tuple([(int(start), int(end)) for start, end in _SPAN.findall(raw)])
+
+
+def _in_characters(lines: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    """Convert offsets in bytes to offsets in characters."""
+    hits = tuple(Submatch.model_construct(match="", start=start, end=end) for start, end in spans)
+    return Match.model_construct(lines=lines, submatches=hits).spans()
+
+
+def _without_terminators(lines: list[str]) -> list[str]:
+    """Return the lines without their line terminators; `Match.text` leaves out the same characters."""
+    joined = "".join(lines)
+    if "\r" in joined or "\0" in joined:
+        return [line[:-1].removesuffix("\r") if line.endswith("\n") else line.removesuffix("\0") for line in lines]
+    return [line.removesuffix("\n") for line in lines]
+
 
 BATCH_ROWS = 65_536
 """Default number of matches in a batch."""

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Unpack
 
 from ripwrap._ripgrep.decoder import listing_decoder
-from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import AllOf, Required, required_literals
-from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.page_collector import ListingCollector, path_order
 from ripwrap._ripgrep.place import Place
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode, Query, unmarked, without_options

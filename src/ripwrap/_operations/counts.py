@@ -6,12 +6,12 @@ from functools import partial
 from typing import Unpack
 
 from ripwrap._operations.files import listing_answer
-from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, decode_types, listing_decoder
-from ripwrap._ripgrep.output import WholeOutput, refuse_failure
+from ripwrap._ripgrep.page_collector import WholeOutput, refuse_failure
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode, Query
 from ripwrap._ripgrep.runner import AsyncRunner
+from ripwrap._ripgrep.stream import StreamRequest, run_stream
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import FileCount

@@ -21,9 +21,8 @@ from ripwrap._concurrency import CANCELLED, countdown
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
 from ripwrap._ripgrep.debug_log import LeftOut, LogCollector, shown_in_log
 from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
-from ripwrap._ripgrep.listing_collector import BaseListingCollector, ListingCollector
 from ripwrap._ripgrep.named_paths import check_exist
-from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.page_collector import BaseListingCollector, ListingCollector, path_order
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query, only_options
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner

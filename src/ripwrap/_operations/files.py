@@ -3,11 +3,11 @@
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Generic, TypeVar, Unpack
 
-from ripwrap._operations.streaming import StreamRequest, metered, run_stream
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.listing_collector import Decoder
+from ripwrap._ripgrep.page_collector import Decoder
 from ripwrap._ripgrep.progress import OnProgress
+from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.options import FileOptions, StrPath, check_limit

@@ -1,8 +1,9 @@
 """Search to the end and return a page of matches in path order, with the number of all matches."""
 
 import os
+import re
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar, Unpack, cast
@@ -10,13 +11,12 @@ from typing import TypeAlias, TypeVar, Unpack, cast
 from ripwrap import _text
 from ripwrap._concurrency import countdown, warn_deprecated
 from ripwrap._operations.coverage import coverage_request, run_coverage
-from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.near import NEAR_LINES, Near, NearCollector, near_condition, run_near
-from ripwrap._operations.pagination import files_in_path_order, make_page_request
-from ripwrap._operations.two_runs import Density, collect_page
+from ripwrap._operations.pagination import Density, collect_page, files_in_path_order, make_page_request
 from ripwrap._ripgrep.command import ARGUMENTS
 from ripwrap._ripgrep.decoder import too_long_errors, too_long_text
 from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
+from ripwrap._ripgrep.pattern_errors import across_line_ends
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query, without_options
@@ -30,6 +30,81 @@ from ripwrap.places.candidates import Candidates
 from ripwrap.places.holes import refuse_places
 from ripwrap.places.where import PlacedSearchOptions, options_of_rg, placed_search
 from ripwrap.results import FileMatches, GrepResult, StopReason
+
+_FILTERS = ("glob", "iglob", "type", "type_not", "ignore_file", "max_depth", "max_filesize", "one_file_system")
+_CASE = ("smart_case", "case_sensitive")
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_BOUNDS = ("word_regexp", "line_regexp")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Further search to try with other options, after a search that found nothing or too little."""
+
+    says: str
+    hints: tuple[Hint, ...]
+    options: SearchOptions
+    narrower: tuple["Probe", ...] = ()
+    patterns: tuple[str, ...] = ()
+
+    def in_options(self) -> str:
+        """Return a text that names the options to pass or to leave out."""
+        without = "without " if any(hint.kind == "omit" for hint in self.hints) else ""
+        return without + ", ".join(map(str, self.hints))
+
+
+def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
+    """Yield the further searches to try; the search for the most likely reason comes first.
+
+    If `max_count` is 0, which excludes every match, yield only a search without `max_count`.
+    """
+    if options.get("max_count") == 0:
+        limit = Hint("max_count", 0, "omit")
+        yield Probe("if the limit per file is not 0", (limit,), without_options(options, ("max_count",)))
+        return
+    hidden = () if options.get("hidden", True) else (_passing("with hidden files included", options, hidden=True),)
+    ignored = _passing("with ignored files included", options, no_ignore=True)
+    if options.get("no_ignore"):
+        yield from hidden
+    elif hidden:
+        both = _passing("with hidden and ignored files included", options, hidden=True, no_ignore=True)
+        yield replace(both, narrower=(*hidden, ignored))
+    else:
+        yield ignored
+    if filters := [name for name in _FILTERS if name in options]:
+        yield _omitting("if files are not filtered", options, filters)
+    if not options.get("fixed_strings") and any(_SPECIAL.search(one) for one in patterns):
+        yield _passing("if the pattern is taken literally", options, fixed_strings=True)
+    insensitive = options.get("ignore_case") and not any(options.get(name) for name in _CASE)
+    if not insensitive and any(one.upper() != one.lower() for one in patterns):
+        yield _passing("if case is ignored", without_options(options, _CASE), ignore_case=True)
+    if bounds := [name for name in _BOUNDS if options.get(name)]:
+        yield _omitting("anywhere in a line", options, bounds)
+    yield from _in_crlf(patterns, options)
+    if not options.get("text"):
+        yield _passing("in binary files", options, text=True)
+
+
+def _in_crlf(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
+    says, crossing = "if CRLF ends a line", [across_line_ends(one, options) for one in patterns]
+    changed = crossing[0][1] if crossing else options
+    if any(one not in patterns for one, _ in crossing):
+        hints = [Hint("pattern", one) for one, _ in crossing]
+        hints += [Hint("fixed_strings", False)] if options.get("fixed_strings") else []
+        hints += [Hint("crlf", True)] if changed.get("crlf") else []
+        yield Probe(says, tuple(hints), changed, patterns=tuple(one for one, _ in crossing))
+    elif not options.get("crlf") and any("$" in one for one in patterns):
+        yield _passing(says, options, crlf=True)
+
+
+def _passing(says: str, options: SearchOptions, **changes: bool) -> Probe:
+    hints = tuple(Hint(name, value) for name, value in changes.items())
+    return Probe(says, hints, cast("SearchOptions", {**options, **changes}))
+
+
+def _omitting(says: str, options: SearchOptions, names: Sequence[str]) -> Probe:
+    return Probe(says, tuple(Hint(name, kind="omit") for name in names), without_options(options, names))
+
 
 GREP_LIMIT = 100
 GREP_TIMEOUT = 10.0

@@ -8,15 +8,15 @@ from typing import ClassVar, Unpack
 from pydantic import BaseModel
 
 from ripwrap._operations.search import SearchAnswer, refuse_context
-from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.named_paths import must_exist
+from ripwrap._ripgrep.stream import StreamRequest, run_stream
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import HistoryMatch
 from ripwrap.options import Directories, SearchOptions, StrPath, check_limit
 from ripwrap.places.items import ItemPlace, in_items
-from ripwrap.places.revision import history_source
+from ripwrap.places.layered import history_source
 
 ARGUMENTS = ("pattern", "cwd", "paths", "rev", "since", "repositories", "limit", "rg")
 

@@ -14,8 +14,8 @@ from ripwrap._code.windows import EMPTY_CHUNK, Chunk, window_chunks, without_bla
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, insert_chunks, log_remark, open_memory_database
-from ripwrap._ranking.names import names_in
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
+from ripwrap._ranking.paths import names_in
 from ripwrap._ranking.scoring import NO_EVIDENCE, ChunkCandidate, TextContent, rank_candidates
 from ripwrap._ranking.selection import (
     MAX_FILES_READ,
@@ -29,13 +29,12 @@ from ripwrap._ranking.selection import (
 from ripwrap._ranking.word_query import WordQuery, parse_query
 from ripwrap._ripgrep.command import files_query, words_query
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.named_paths import must_exist
+from ripwrap._ripgrep.page_collector import ListingCollector, TermCounts
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
-from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._safe_open import open_regular_file
 from ripwrap._signature import lists_options
 from ripwrap._text import as_utf8, in_seconds, shown

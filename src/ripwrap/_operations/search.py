@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, Unpa
 
 from pydantic import BaseModel
 
-from ripwrap._operations.streaming import StreamRequest, metered, run_stream
 from ripwrap._ripgrep.decoder import MODELS, MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap._ripgrep.query import Query, may_use_pcre2
+from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import DecodeError, Hint, HintedText, SearchError, combination_error, named_paths

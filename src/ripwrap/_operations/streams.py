@@ -7,11 +7,11 @@ from typing import TypeVar, Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, run_grep
 from ripwrap._operations.search import MatchAnswer, refuse_context
-from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._ripgrep.spool import check_items
+from ripwrap._ripgrep.stream import StreamRequest, run_stream, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import Match

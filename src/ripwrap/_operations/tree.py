@@ -14,7 +14,7 @@ from typing import TypeAlias, Unpack
 
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.listing_collector import BaseListingCollector
+from ripwrap._ripgrep.page_collector import BaseListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.binary.resolver import Rg

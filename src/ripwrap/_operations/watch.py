@@ -16,11 +16,10 @@ import anyio.to_thread
 
 from ripwrap._concurrency import in_thread
 from ripwrap._operations.search import search_request
-from ripwrap._operations.streaming import StreamRequest
 from ripwrap._operations.waiter import QUIET_SECONDS, ChangeWaiter
 from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.stream import stream, stream_blocking
+from ripwrap._ripgrep.stream import StreamRequest, stream, stream_blocking
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, named_paths

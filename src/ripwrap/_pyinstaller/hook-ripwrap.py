@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from PyInstaller.utils.hooks import collect_data_files, collect_submodules, copy_metadata
 
 from ripwrap.binary.cache import NAME
-from ripwrap.binary.candidates import WHEEL
+from ripwrap.binary.resolver import WHEEL
 
 # ripwrap imports its modules when they are used, by names in texts. A program that uses one of these two imports it.
 _LEFT_OUT = ("ripwrap.frameworks", "ripwrap.testing", "ripwrap._pyinstaller")

@@ -5,8 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ripwrap._ranking.definitions import DEFINITION_PREFIX
-from ripwrap._ranking.names import NAMED, names_in
-from ripwrap._ranking.paths import path_weight, words_in_path
+from ripwrap._ranking.paths import NAMED, names_in, path_weight, words_in_path
 from ripwrap._ranking.scoring import score_paths, word_worths
 from ripwrap._ranking.word_query import (
     WordQuery,

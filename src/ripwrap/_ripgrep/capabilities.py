@@ -10,7 +10,7 @@ from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.decoder import FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import INSTALL_THERE
-from ripwrap._ripgrep.output import refuse_failure
+from ripwrap._ripgrep.page_collector import refuse_failure
 from ripwrap._ripgrep.process import AsyncChild, BlockingChild, check_cwd
 from ripwrap._ripgrep.query import Query
 from ripwrap.binary.probe import RgBinary, format_version

@@ -10,8 +10,7 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.stderr import MAX_STDERR
+from ripwrap._ripgrep.exit_status import MAX_STDERR, Exit
 
 MAX_LINE = 65_536
 """Maximum number of bytes of a line that are kept: a line quotes a rule twice, and a rule may be of any length."""

@@ -26,15 +26,12 @@ from ripwrap._concurrency import countdown
 from ripwrap._overlay import OverlayTexts
 from ripwrap._ripgrep.change import COUNT, PATH, Change, plain_bytes
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.listing_collector import ListingCollector
-from ripwrap._ripgrep.output import WholeOutput
-from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.exit_status import Exit, without_paths
+from ripwrap._ripgrep.page_collector import ListingCollector, WholeOutput, path_order
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Output, Query
 from ripwrap._ripgrep.spool import Batch, Spool
-from ripwrap._ripgrep.stderr import without_paths
 from ripwrap._safe_open import read_start
 from ripwrap._subprocess import TemporaryFolder
 from ripwrap._text import to_envelope

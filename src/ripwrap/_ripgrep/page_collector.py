@@ -6,15 +6,20 @@ earlier paths fill the page.
 """
 
 import os
+import re
+import sys
 from bisect import insort
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from ripwrap._ripgrep.decoder import kind_of, path_in, path_of
+from ripwrap._ripgrep.decoder import MAX_RECORD, Framer, decode_path, kind_of, path_in, path_of
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.framing import MAX_RECORD, Framer
-from ripwrap.models import PathError
+from ripwrap._text import in_seconds
+from ripwrap.errors import DecodeError, Hint, HintedText
+from ripwrap.models import FileCount, PathError
 
 # The fewest first bytes that distinguish a match, a line of context and the end of a file from any other record.
 _HEAD_BYTES = len(b'{"type":"context","data":')
@@ -310,3 +315,388 @@ def path_order(path: bytes) -> bytes:
 def is_text(end: bytes) -> bool:
     """Return True if an `end` record reports no NUL byte, or if the record is empty."""
     return not end or b'"binary_offset":null' in end
+
+
+class WholeOutput:
+    """Collector of the whole output of rg."""
+
+    ended = False
+
+    def __init__(self, check: Callable[[Exit], object]) -> None:
+        """Set the function that raises an error if rg failed."""
+        self.chunks: list[bytes] = []
+        self.timed_out = False
+        self._check = check
+
+    def feed(self, chunk: bytes) -> None:
+        """Store a chunk of rg's output."""
+        self.chunks.append(chunk)
+
+    def end_run(self, end: Exit) -> None:
+        """Raise an error if rg failed."""
+        self._check(end)
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the exit of rg, and whether rg was stopped at its time limit."""
+        self.end, self.timed_out = end, timed_out
+
+
+def refuse_failure(end: Exit) -> None:
+    """Raise `SearchError` if rg did not exit with 0."""
+    if end.returncode:
+        raise end.failure()
+
+
+NO_LIMIT = sys.maxsize
+"""Number of items that no listing reaches."""
+
+Item = TypeVar("Item", bound=str | FileCount)
+ItemOut = TypeVar("ItemOut", covariant=True)
+
+
+class Decoder(Protocol[ItemOut]):
+    """Interface of a decoder of rg's output into items: paths, or paths with a count."""
+
+    def feed(self, chunk: bytes) -> Sequence[ItemOut]:
+        """Return the items that `chunk` completes."""
+        ...
+
+    def close(self) -> None:
+        """Check that the stream ended with a complete item."""
+        ...
+
+
+class BaseListingCollector(Generic[ItemOut]):
+    """Base class of the collectors of the paths or counts that rg lists; it handles the exit of rg."""
+
+    def __init__(self, decoder: Decoder[ItemOut]) -> None:
+        self.end: Exit | None = None
+        self.errors: tuple[PathError, ...] = ()
+        self.timed_out: bool = False
+        self.ended: bool = False
+        self._decoder = decoder
+
+    def end_run(self, end: Exit) -> None:
+        """Raise an error if rg failed, or if its output ends with an incomplete item."""
+        end.check_listing()
+        self._decoder.close()
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the exit of rg and its errors."""
+        self.end, self.timed_out = end, timed_out
+        self.errors = end.path_errors()
+
+
+class ListingCollector(BaseListingCollector[Item]):
+    """Collector of the paths or counts that rg lists.
+
+    Between two chunks of output, it keeps at most `2 * max_items + 1000` items.
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder[Item],
+        max_items: int = NO_LIMIT,
+        *,
+        allowed: Callable[[str], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Set the maximum number of items to return, and the function that chooses items."""
+        super().__init__(decoder)
+        self.total = 0
+        self.counted = 0
+        self._max_items = max_items
+        self._allowed = allowed
+        self._progress = progress
+        self._items: list[Item] = []
+        self._ordered = False
+
+    def begin_ordered(self) -> None:
+        """Keep the order of all further items, which come after the items so far; `allowed` is not asked for these."""
+        self._trim()
+        self._ordered = True
+        self._allowed = None  # these are items of a place, which were selected by their names
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output."""
+        items = self._decoder.feed(chunk)
+        if self._allowed is not None:
+            items = [item for item in items if self._allowed(_path(item))]
+        self.total += len(items)
+        if items and isinstance(items[0], FileCount):  # then all items are counts
+            self.counted += sum(item.count for item in items if isinstance(item, FileCount))
+        self._items += items
+        if len(self._items) > 2 * self._max_items + 1000:
+            self._trim()
+        if self._progress is not None:
+            self._progress(self.total)
+
+    def every(self) -> list[Item]:
+        """Return all items that are in memory, in any order."""
+        return self._items
+
+    def items(self) -> list[Item]:
+        """Return the first items in path order."""
+        self._trim()
+        return self._items
+
+    def _trim(self) -> None:
+        if not self._ordered:
+            self._items.sort(key=lambda item: path_order(os.fsencode(_path(item))))
+        del self._items[self._max_items :]
+
+
+def _path(item: str | FileCount) -> str:
+    return item if isinstance(item, str) else item.path
+
+
+MAX_NAMED_FILES = 1000
+"""Maximum number of files for `RoundRobinCollector.named()`: the first files with a match, in path order.
+
+Further files are only counted. If `PageRequest.end` is higher, `PageRequest.end` is the maximum instead. In both cases,
+`max_files` is an upper limit.
+"""
+
+
+class NamedFile(NamedTuple):
+    """File with a match."""
+
+    path: bytes
+    matches: int
+    number: int
+
+
+class RoundRobinCollector(PageCollector):
+    """Collector of a page of matches in rotation: the first match of each file, then the second of each file.
+
+    It also collects the paths of the files with a match. At most `3 * PageRequest.end` matches are in memory, with
+    their context. If `max_files` is less than `PageRequest.end`, up to `PageRequest.end` matches of each file may be
+    in memory instead.
+    """
+
+    def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:
+        super().__init__(request, allowed)
+        self._path: bytes | None = None
+        self._named: list[NamedFile] = []
+        self._max_page_files = min(request.max_files, request.end)  # maximum number of files with a match on the page
+        self._trim_above = 2 * request.end
+        self._max_named = min(request.max_files, max(MAX_NAMED_FILES, request.end))
+
+    def named(self) -> Sequence[NamedFile]:
+        """Return the first files with a match, by path; see `MAX_NAMED_FILES`."""
+        self._keep_block()
+        self._trim_names()
+        return self._named
+
+    def _begin(self, path: bytes) -> None:
+        super()._begin(path)
+        self._path = path
+
+    def _may_be_on_page(self, path: bytes) -> bool:
+        if not (self._max_page_files and self._request.max_matches):
+            return False
+        return len(self._kept) < self._max_page_files or self._is_before(path, self._kept[-1])
+
+    def _keep_block(self) -> None:
+        block, path, self._block, self._path = self._block, self._path, None, None
+        if path is not None and self._in_file:
+            self._named.append(NamedFile(path, self._in_file, self._number))
+            if len(self._named) > 2 * self._max_named:
+                self._trim_names()
+        if block and block.matches:
+            self._keep(block)
+            self._held += min(block.matches, self._request.end)
+            if len(self._kept) > self._max_page_files:
+                self._kept.pop()
+            if self._held > self._trim_above:
+                self._trim()
+
+    def begin_ordered(self) -> None:
+        """Keep the order of all further files, which come after the files so far."""
+        self._keep_block()
+        self._trim_names()
+        super().begin_ordered()
+
+    def _trim_names(self) -> None:
+        if not self._ordered:
+            self._named.sort(key=lambda named: path_order(named.path))
+        del self._named[self._max_named :]
+
+    def _trim(self) -> None:
+        """Compute the maximum number of matches that each file can have on the page, and drop further records."""
+        counts = [block.matches for block in self._kept]
+        if self._request.max_files < self._request.end:
+            # If a file with an earlier path arrives later, it can push a file with many matches off the page; the other
+            # files can then have more matches on the page.
+            most = self._request.end - len(counts) + 1
+            shared = [min(count, most) for count in counts]
+        else:
+            shared = shares(counts, self._request.end)
+        for block, share in zip(self._kept, shared, strict=True):
+            _shorten(block, share, self._request.after)
+        self._held = sum(shared)
+        self._trim_above = max(2 * self._held, 2 * self._request.end)
+
+
+def shares(counts: Sequence[int], wanted: int) -> list[int]:
+    """Return the number of items to take from each file, so that the total is at most `wanted`.
+
+    Items are taken in rotation: the first item of each file, then the second item of each file.
+    """
+    if sum(counts) <= wanted:
+        return list(counts)
+    left, rounds, standing = wanted, 0, len(counts)
+    for count in sorted(counts):
+        if (count - rounds) * standing > left:
+            break
+        left -= (count - rounds) * standing
+        rounds, standing = count, standing - 1
+    if not standing:
+        return [min(count, rounds) for count in counts]
+    whole, rest = divmod(left, standing)
+    given: list[int] = []
+    for count in counts:
+        share = min(count, rounds + whole)
+        if count > rounds + whole and rest:
+            share, rest = share + 1, rest - 1
+        given.append(share)
+    return given
+
+
+def _shorten(block: Block, matches: int, after: int) -> None:
+    """Keep the records of the first `matches` matches, and `after` lines of context after the last of these matches."""
+    left, behind = matches, after
+    for place, (is_match, _) in enumerate(block.records):
+        if left:
+            left -= is_match
+        elif behind:
+            behind -= 1
+        else:
+            del block.records[place:]
+            return
+
+
+Words = Callable[[str], Collection[str]]
+
+MAX_FILES_PER_WORD = 5_000
+"""Maximum number of files whose counts are kept for each word; see `TermCounts`."""
+
+_DOT = b"." + os.fsencode(os.sep)
+# rg writes this line to stdout for a binary file whose path is on the command line, and for a file in which it stopped
+# at a NUL byte.
+_REMARK = re.compile(
+    rb"[^\0]*?: (?:WARNING: stopped searching )?binary file (?:after match|matches) \(found [^\n]*\)\n\n?"
+)
+
+
+class TermCounts:
+    """Collector of the output of `words_query()`, with bounded memory.
+
+    Only counts are in memory. If there are many files, only the best `max_files` files of each word are kept: the files
+    with the most different words, then the files with the most matches. The result does not depend on the order in
+    which rg finds the files.
+    """
+
+    def __init__(self, words: Words, timeout: float | None = None, *, max_files: int = MAX_FILES_PER_WORD) -> None:
+        """Set the words to count, and the limits."""
+        self.files: dict[str, Mapping[str, int]] = {}
+        self.having: Counter[str] = Counter()
+        self.total = 0
+        self.end: Exit | None = None
+        self.ended = False
+        self._words = words
+        self._timeout = timeout
+        self._max_files = max_files
+        self._trim_above = 2 * max_files
+        self._known: dict[bytes, Collection[str]] = {}
+        self._rest = b""
+        self._path: bytes | None = None
+        self._counts: Counter[bytes] = Counter()
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output."""
+        text = self._rest + chunk
+        at = 0
+        while True:
+            if self._path is None:
+                nul = text.find(b"\0", at)
+                if nul < 0:
+                    break
+                self._path, at = text[at:nul], nul + 1
+            end = text.find(b"\n\n", at)
+            if end < 0:
+                # Keep the last newline: the next chunk may begin with the empty line that ends the file.
+                if (cut := text.rfind(b"\n", at)) > at:
+                    self._counts.update(text[at:cut].split(b"\n"))
+                    at = cut
+                break
+            self._counts.update(text[at:end].split(b"\n"))
+            at = end + 2
+            self._close_file()
+        self._rest = text[at:]
+        if len(self._rest) > MAX_RECORD:
+            raise DecodeError(f"rg wrote a path longer than {MAX_RECORD} bytes", record=self._rest)
+
+    def end_run(self, end: Exit) -> None:
+        """Process the end of one run of rg."""
+        if self._path is not None:
+            self._counts.update(self._rest.split(b"\n"))
+            self._close_file()
+        elif self._rest and not _REMARK.fullmatch(self._rest):
+            raise DecodeError("rg wrote an incomplete path", record=self._rest)
+        self._rest = b""
+        end.check_listing()
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the exit of rg."""
+        self.end = end
+        if timed_out:
+            after = in_seconds(self._timeout or 0)
+            said = f"rg was stopped after {after}, before all files were counted; search fewer files"
+            raise TimeoutError(HintedText(said, (", or pass a larger ", Hint("timeout", kind="correct"))))
+        self.trim()
+
+    def _close_file(self) -> None:
+        path = _REMARK.sub(b"", self._path or b"").removeprefix(_DOT)
+        counts: dict[str, int] = {}
+        del self._counts[b""]  # a chunk that ends at a line end leaves empty text
+        for hit, number in self._counts.items():
+            words = self._known.get(hit)
+            if words is None:
+                words = self._known[hit] = self._words(hit.decode("utf-8", "replace"))
+            for word in words:
+                counts[word] = counts.get(word, 0) + number
+        self._path = None
+        self._counts.clear()
+        if counts:
+            self.total += 1
+            self.having.update(counts.keys())
+            self.files[decode_path(path)] = counts
+            self._trim_if_many()
+
+    def add(self, files: Mapping[str, Mapping[str, int]], having: Mapping[str, int], total: int) -> None:
+        """Add counts, for example from a collector for other directories."""
+        self.total += total
+        self.having.update(having)
+        self.files.update(files)
+        self._trim_if_many()
+
+    def _trim_if_many(self) -> None:
+        if len(self.files) > self._trim_above:
+            self.trim()
+            self._trim_above = 2 * max(len(self.files), self._max_files)
+
+    def trim(self) -> None:
+        """Keep the best `max_files` files of each word: the files with the most different words, then the most matches.
+
+        The result is the same as if this method were called only once, after the last file.
+        """
+        order = sorted(self.files, key=lambda path: (-len(self.files[path]), -sum(self.files[path].values()), path))
+        before: Counter[str] = Counter()
+        kept: dict[str, Mapping[str, int]] = {}
+        for path in order:
+            counts = self.files[path]
+            if any(before[word] < self._max_files for word in counts):
+                kept[path] = counts
+            before.update(counts.keys())
+        self.files = kept

@@ -32,7 +32,7 @@ from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
 from ripwrap._ripgrep.named_paths import check_end, check_named, check_named_blocking
 from ripwrap._ripgrep.place import Part, Plan
-from ripwrap._ripgrep.planning import plan
+from ripwrap._ripgrep.planning import Runs, plan
 from ripwrap._ripgrep.process import (
     AsyncChild,
     AsyncOutput,
@@ -44,7 +44,6 @@ from ripwrap._ripgrep.process import (
 )
 from ripwrap._ripgrep.protocols import Collector, Lock, OrderedCollector, Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runs import Runs
 from ripwrap._ripgrep.spool import OverdueError
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg

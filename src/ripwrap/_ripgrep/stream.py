@@ -6,10 +6,10 @@ An `Answer` converts the output to the items that an operation yields; each oper
 
 import itertools
 import time
-from collections.abc import AsyncGenerator, Generator, Iterator
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.capabilities import (
@@ -22,15 +22,16 @@ from ripwrap._ripgrep.decoder import LARGE_RECORD
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.named_paths import check_end, check_named, check_named_blocking
 from ripwrap._ripgrep.place import Part, Plan
-from ripwrap._ripgrep.planning import plan
+from ripwrap._ripgrep.planning import Runs, plan
 from ripwrap._ripgrep.process import parse_stderr, start, start_blocking
+from ripwrap._ripgrep.progress import OnProgress, count_json, count_paths, meter_answer
 from ripwrap._ripgrep.protocols import Answer
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
-from ripwrap._ripgrep.runs import Runs
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import UnknownTypeError
+from ripwrap.options import check_callback, check_timeout
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -135,3 +136,30 @@ def _finish(query: Query, answer: Answer[T], end: Exit, error: Exception | None)
         raise error
     check_end(query, end)
     yield from answer.finish(end)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRequest(Generic[T]):
+    """Checked arguments of an operation that yields items as rg writes them."""
+
+    query: Query
+    answer: Callable[[], Answer[T]]
+
+
+def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | None) -> StreamRequest[T]:
+    """Return a request that also reports its progress; if `report` is `None`, return the request itself."""
+    check_callback(report)
+    if report is None:
+        return request
+    count = count_json if request.query.patterns else count_paths
+    return StreamRequest(request.query, lambda: meter_answer(request.answer(), report, limit, count))
+
+
+def run_stream(request: StreamRequest[T], rg: Rg) -> AsyncGenerator[T]:
+    """Run rg and yield the items; raise what `stream()` raises."""
+    return stream(request.query, request.answer(), rg)
+
+
+def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
+    """Run rg and yield the items, blocking; raise what `stream_blocking()` raises."""
+    return stream_blocking(request.query, request.answer(), rg, check_timeout(timeout))

@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from contextlib import aclosing, closing
 from typing import Any, Unpack, cast
 
-from ripwrap._operations.streaming import run_stream, run_stream_blocking
 from ripwrap._ripgrep.command import several_paths
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.spool import Spool
+from ripwrap._ripgrep.stream import run_stream, run_stream_blocking
 from ripwrap._scan.rules import Rule, check_rules
 from ripwrap._scan.scan_plan import ScanRequest
 from ripwrap._scan.scanning import Scanning

@@ -2,34 +2,316 @@
 
 import math
 import os
+import re
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, TypeVar, cast
+
+from pydantic import BaseModel
 
 from ripwrap._operations.files import files_request
-from ripwrap._operations.search import capturing_query, with_groups
-from ripwrap._operations.streaming import StreamRequest
-from ripwrap._ripgrep.protocols import Runner
-from ripwrap._ripgrep.query import only_options
-from ripwrap._scan.keywords import KeywordSearch
-from ripwrap._scan.scan_lines import (
-    FoundLine,
-    FoundText,
-    LineAnswer,
-    LineSearch,
-    texts,
-    timeout_error,
-    widened,
-    write_patterns,
-)
-from ripwrap._scan.scan_plan import ScanRequest, compile_rules, for_scan, plan_passes
-from ripwrap.errors import PatternError
-from ripwrap.models import HistoryScanMatch, ScanMatch, Submatch
-from ripwrap.options import FileOptions, SearchOptions
+from ripwrap._operations.search import CaptureAnswer, MatchAnswer, SearchAnswer, capturing_query, with_groups
+from ripwrap._ripgrep.command import search_query
+from ripwrap._ripgrep.decoder import MODELS, Record
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.literals import fold
+from ripwrap._ripgrep.protocols import Answer, Runner, Step
+from ripwrap._ripgrep.query import only_options, without_options
+from ripwrap._ripgrep.stream import StreamRequest
+from ripwrap._scan.rules import Rule
+from ripwrap._scan.scan_plan import CompiledRule, ScanRequest, compile_rules, for_scan, plan_passes
+from ripwrap._text import FsPath, raw_bytes
+from ripwrap.errors import PatternError, SearchError
+from ripwrap.models import CapturedMatch, Commit, HistoryScanMatch, Match, ScanMatch, Submatch
+from ripwrap.options import FileOptions, SearchOptions, StrPath
 from ripwrap.places.items import fields_of
 from ripwrap.places.where import PLACE_OPTIONS, placed_search
+
+_NARROW_RULES = 3
+"""Number of rules above which a first search, for all rules together, drops the lines that no rule matches."""
+
+_NARROWING = frozenset({"word_regexp", "line_regexp"})
+"""Options that only remove matches: without these options, the same lines match, and possibly other lines, too."""
+
+_FILE_OPTIONS = frozenset((*FileOptions.__annotations__, *PLACE_OPTIONS)) - {"threads"}
+_FOR_FILES = frozenset(
+    {"encoding", "max_count", "context", "before_context", "after_context", "passthru", "stop_on_nonmatch", "binary"}
+)
+"""Options that the search of the found lines leaves out, because they apply to whole files."""
+
+
+class _VersionLine(Match, frozen=True):
+    """Matching line of a file, or of a version of a file in a history, which has further fields."""
+
+    blob: str | None = None
+    paths: tuple[FsPath, ...] = ()
+    first: Commit | None = None
+    last: Commit | None = None
+
+
+class FoundLine(NamedTuple):
+    """Line that rg has found."""
+
+    file: str
+    match: Match
+
+
+class FoundText(NamedTuple):
+    """Text that a rule has matched in a file; see `FoundLine`."""
+
+    file: str
+    hit: ScanMatch
+
+
+class LineAnswer(SearchAnswer[FoundLine]):
+    """Answer that yields the matching lines, each with its file."""
+
+    kinds = ("begin", "match")
+    models: ClassVar[Mapping[str, type[BaseModel]]] = {**MODELS, "match": _VersionLine}
+    _file = ""
+
+    def feed(self, chunk: bytes) -> Iterator[FoundLine]:
+        return self._lines(self._feed(chunk))
+
+    def end_run(self, end: Exit) -> Iterator[FoundLine]:
+        return self._lines(self._end_run(end))
+
+    def _lines(self, messages: Iterator[Record]) -> Iterator[FoundLine]:
+        for message in messages:
+            if isinstance(message, Match):
+                yield FoundLine(self._file, message)
+            else:
+                self._file = message.path
+
+
+def timeout_error(timeout: float | None) -> TimeoutError:
+    """Return the error for a scan that took longer than `timeout` seconds."""
+    return TimeoutError(f"the scan took more than timeout={timeout} seconds; scan fewer files, or allow more time")
+
+
+def widened(options: SearchOptions) -> SearchOptions:
+    """Return the options without `word_regexp` and `line_regexp`, with which a pattern matches in fewer lines."""
+    return without_options(options, _NARROWING)
+
+
+class LineSearch:
+    """Search of the lines that a scan has found.
+
+    rg searches a temporary file with these lines, once for each rule that may match. Before that, if there are more
+    than `_NARROW_RULES` such rules, one search for all these rules drops the lines that no rule matches.
+    """
+
+    def __init__(
+        self, request: ScanRequest, directory: str, timeout: float | None, left: Callable[[], float | None]
+    ) -> None:
+        """Set the options and the time limit."""
+        kept = without_options(request.options, _FILE_OPTIONS | _FOR_FILES)
+        self._options: SearchOptions = {**kept, "text": True, "encoding": "none", "no_ignore": True}
+        self._end = b"\0" if request.options.get("null_data") else b"\n"
+        self._directory = directory
+        self._path = os.path.join(directory, "lines")
+        self._timeout = timeout
+        self._left = left
+
+    async def check(self, run: Runner, rules: Sequence[CompiledRule]) -> None:
+        """Check that rg can compile the patterns of all rules, by a search of an empty file."""
+        await run.call(partial(_write, self._path, b""))
+        try:
+            await self._search_together(run, [rule.joined or "" for rule in rules], self._options)
+        except PatternError as error:
+            if "exceeds size limit" not in error.stderr or len(rules) == 1:
+                await self.name_rule(run, error, rules)
+            # Together, the rules are too large for rg's regex engine, so check each half alone.
+            half = len(rules) // 2
+            await self.check(run, rules[:half])
+            await self.check(run, rules[half:])
+
+    async def name_rule(self, run: Runner, error: PatternError, rules: Sequence[CompiledRule]) -> NoReturn:
+        """Raise the error of the first rule that does not compile; raise `error` if each rule compiles alone."""
+        await run.call(partial(_write, self._path, b""))
+        for rule in rules:
+            await self._search(run, rule)
+        raise error
+
+    async def search(self, run: Runner, lines: Sequence[FoundLine], rules: Sequence[CompiledRule]) -> list[FoundText]:
+        """Return the texts that the rules match in these lines, in the order of the lines.
+
+        Raises:
+            PatternError: A rule does not compile.
+        """
+        raw = [raw_bytes(line.match.lines) for line in lines]
+        left, starts, rules = await self._put(run, raw, range(len(lines)), rules)
+        if len(rules) > _NARROW_RULES:
+            try:
+                found = await self._search_together(run, [rule.reduced for rule in rules], widened(self._options))
+            except PatternError as error:
+                if "exceeds size limit" not in error.stderr:
+                    raise
+            else:
+                left = [starts[match.absolute_offset] for match in found if match.absolute_offset]
+                left, starts, rules = await self._put(run, raw, left, rules)
+        hits: list[tuple[int, int, int, FoundText]] = []
+        for order, rule in enumerate(rules):
+            for match in await self._search(run, rule):
+                if not match.absolute_offset:  # the empty first line, which `_put()` adds
+                    continue
+                number = starts[match.absolute_offset]
+                for hit in texts(match, rule.rule.id, lines[number]):
+                    (submatch,) = hit.hit.submatches
+                    # rg finds no empty match at the end of a file without a final newline. The temporary file adds
+                    # this newline, so the match is left out here.
+                    if submatch.start < len(raw[number]) or raw[number].endswith(self._end):
+                        hits.append((number, submatch.start, order, hit))
+        hits.sort(key=lambda one: one[:3])
+        return [hit for *_, hit in hits]
+
+    async def _put(
+        self, run: Runner, raw: Sequence[bytes], numbers: Sequence[int], rules: Sequence[CompiledRule]
+    ) -> tuple[Sequence[int], dict[int, int], list[CompiledRule]]:
+        """Write the lines with these numbers (their indexes in `raw`) to the temporary file.
+
+        If no rule may match in the lines, nothing is written. Return three values: `numbers`; a map from the offset of
+        each line in the temporary file to the number of the line; and the rules that may match.
+        """
+        # The first line is empty, so that rg does not take the start of a line for a byte order mark.
+        pieces, starts, at = [self._end], dict[int, int](), len(self._end)
+        for number in numbers:
+            line = raw[number]
+            pieces.append(line if line.endswith(self._end) else line + self._end)
+            starts[at] = number
+            at += len(pieces[-1])
+        content = b"".join(pieces)
+        folded = fold(content)
+        possible = [rule for rule in rules if rule.may_match(folded)] if numbers else []
+        if possible:
+            await run.call(partial(_write, self._path, content))
+        return numbers, starts, possible
+
+    async def _search_together(self, run: Runner, patterns: Sequence[str], options: SearchOptions) -> list[Match]:
+        """Return the lines of the temporary file that any of the patterns matches."""
+        file = os.path.join(self._directory, "patterns")
+        await run.call(partial(write_patterns, file, patterns))
+        query = for_scan(search_query(patterns, self._directory, self._path, options, pattern_file=file))
+        return (
+            await run.collect(Step(query, lambda: Collected(MatchAnswer(None), self._timeout), self._left()))
+        ).matches
+
+    async def _search(self, run: Runner, rule: CompiledRule) -> list[CapturedMatch]:
+        """Return the matches of a rule in the temporary file."""
+        query = capturing_query("scan()", [rule.rule.pattern], rule.groups, self._directory, self._path, self._options)
+        step = Step(for_scan(query), lambda: Collected(CaptureAnswer(None, rule.groups), self._timeout), self._left())
+        try:
+            return cast("list[CapturedMatch]", (await run.collect(step)).matches)
+        except PatternError as error:
+            raise error.about_rule(rule.rule.id) from None
+
+
+Out = TypeVar("Out")
+
+
+class Collected(Generic[Out]):
+    """Collector of all matches of a search."""
+
+    def __init__(self, answer: Answer[Out], timeout: float | None) -> None:
+        self._timeout = timeout
+        self.matches: list[Out] = []
+        self._answer = answer
+        self.ended = False
+
+    def feed(self, chunk: bytes) -> None:
+        self.matches += self._answer.feed(chunk)
+        self.ended = self._answer.ended
+
+    def end_run(self, end: Exit) -> None:
+        self.matches += self._answer.end_run(end)
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:  # noqa: ARG002 - `end_run` has checked it
+        if timed_out:
+            raise timeout_error(self._timeout)
+
+
+def texts(match: CapturedMatch, rule: str, line: FoundLine) -> Iterator[FoundText]:
+    """Yield each submatch of a match as a `ScanMatch`; its path, text, position and version are those of `line`."""
+    place = dict(line.match)
+    model = ScanMatch if place["blob"] is None else HistoryScanMatch
+    for submatch, captures in zip(match.submatches, match.captures, strict=True):
+        known: dict[str, Any] = {**place, "submatches": (submatch,), "captures": (captures,), "rule": rule}
+        yield FoundText(line.file, model.model_construct(**known))
+
+
+def write_patterns(path: str, patterns: Sequence[str]) -> None:
+    """Write patterns to a file for rg, one per line."""
+    _write(path, "".join(f"{pattern}\n" for pattern in patterns).encode())
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+_OPTIONS = frozenset((*FileOptions.__annotations__, *PLACE_OPTIONS, "encoding", "null_data")) - {"sort", "sortr"}
+_MAX_KNOWN = 10_000
+"""Number of answers that are kept: the matches of a file may come one by one."""
+
+
+class KeywordSearch:
+    """Search for the keywords of rules in the files in which the rules match."""
+
+    def __init__(self, request: ScanRequest, timeout: float | None, left: Callable[[], float | None]) -> None:
+        """Set the options and the time limit, as `LineSearch` does."""
+        given = cast("Mapping[str, Any]", request.options)
+        self._options: SearchOptions = {**only_options(given, _OPTIONS), "text": True, "max_count": 1}
+        self._cwd = request.cwd
+        # In another place than a directory, such as an archive, the name of a match may be no path to search. Then all
+        # is searched, once for all matches of the scan.
+        self._everywhere = request.paths if any(given.get(name) for name in PLACE_OPTIONS) else None
+        self._all: dict[tuple[str, ...], set[str] | None] = {}
+        self._timeout = timeout
+        self._left = left
+        self._known: dict[tuple[str, tuple[str, ...]], bool] = {}
+
+    async def kept(self, run: Runner, hits: Sequence[FoundText], rules: Mapping[str, Rule]) -> list[FoundText]:
+        """Return the matches whose rules have no keywords, or have one of them in the same file."""
+        wanted: dict[tuple[str, ...], dict[str, None]] = {}
+        for file, hit in hits:
+            words = rules[hit.rule].keywords
+            if words and (file, words) not in self._known and not _in_line(hit, words):
+                wanted.setdefault(words, {})[file] = None
+        if len(self._known) > _MAX_KNOWN:
+            self._known.clear()
+        for words, files in wanted.items():
+            if self._everywhere is None:
+                found = await self._search(run, words, files)
+            elif words in self._all:
+                found = self._all[words]
+            else:
+                found = self._all[words] = await self._search(run, words, self._everywhere)
+            self._known |= {(file, words): found is None or file in found for file in files}
+        return [one for one in hits if self._has(one, rules[one.hit.rule].keywords)]
+
+    def _has(self, found: FoundText, words: tuple[str, ...]) -> bool:
+        return not words or _in_line(found.hit, words) or self._known.get((found.file, words), True)
+
+    async def _search(self, run: Runner, words: Iterable[str], paths: Iterable[StrPath]) -> set[str] | None:
+        """Return the files that have one of the words; `None` if they cannot be searched any more."""
+        pattern = f"(?iu:{'|'.join(map(re.escape, words))})"
+        query = for_scan(
+            placed_search("scan()", pattern, self._cwd, paths, self._options, sorts=False, keeps_errors=True)
+        )
+        step = Step(query, lambda: Collected(LineAnswer(None), self._timeout), self._left())
+        try:
+            return {line.file for line in (await run.collect(step)).matches}
+        except SearchError:
+            return None
+
+
+def _in_line(hit: ScanMatch, words: Iterable[str]) -> bool:
+    line = hit.lines.casefold()
+    return any(word.casefold() in line for word in words)
+
 
 _BATCH_LINES = 16384
 """Number of collected lines at which rg searches these lines for each rule."""

@@ -9,8 +9,7 @@ Each pattern has the syntax of rg, and that of Python's `re` if `(?-u:` is writt
 `${TOKEN}`, is excluded by its first characters.
 """
 
-from ripwrap._scan.allow_comment import ALLOW_COMMENT
-from ripwrap._scan.rules import Allowlist, Rule
+from ripwrap._scan.rules import ALLOW_COMMENT, Allowlist, Rule
 
 _ASCII = "0-9A-Za-z_-"
 _EDGE = r"(?:(?-u:\b)|_)"

@@ -1,7 +1,6 @@
 """Find and install rg: `resolve()` finds it, `install()` downloads it, `explain()` lists every candidate."""
 
-from ripwrap.binary.candidates import Candidate
 from ripwrap.binary.probe import RgBinary, Source
-from ripwrap.binary.resolver import explain, install, resolve
+from ripwrap.binary.resolver import Candidate, explain, install, resolve
 
 __all__ = ["Candidate", "RgBinary", "Source", "explain", "install", "resolve"]

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import IO, TypeVar
 
 from ripwrap._deflate64 import DEFLATE64, add_to_zipfile, inflated
-from ripwrap.binary.releases import MAX_BINARY_BYTES, parse_folder_name, wrong_release
+from ripwrap.binary.platforms import MAX_BINARY_BYTES, parse_folder_name, wrong_release
 from ripwrap.errors import ExtractionFailedError, Hint
 
 Info = TypeVar("Info")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ripwrap._text import shown
-from ripwrap.binary.releases import parse_folder_name
+from ripwrap.binary.platforms import BASE_URL, DEFAULT_VERSION, parse_folder_name
 
 if sys.platform != "win32":
     import grp
@@ -159,3 +159,54 @@ def write_record(rg: Path, sha256: str) -> None:
     """Write the record of a new rg for `damage()`: its size, and the hash of its archive."""
     about = {"size": rg.stat().st_size, "sha256": sha256}
     (rg.parent / RECORD).write_text(json.dumps(about))
+
+
+VARIABLES = (
+    "RIPWRAP_RG",
+    "RIPWRAP_CACHE_DIR",
+    "RIPWRAP_OFFLINE",
+    "RIPWRAP_MIRROR",
+    "RIPWRAP_VERSION",
+    "RIPWRAP_SHA256",
+)
+"""Environment variables that this package reads."""
+
+
+def offline() -> bool:
+    """Return True if `RIPWRAP_OFFLINE` forbids the network: if it is not empty, and not `0`, `false` or `no`."""
+    return os.environ.get("RIPWRAP_OFFLINE", "").lower() not in ("", "0", "false", "no")
+
+
+def mirrors() -> list[str]:
+    """Return the mirrors in `RIPWRAP_MIRROR`, or GitHub if it is not set.
+
+    With `RIPWRAP_OFFLINE`, return only the mirrors that are `file://` addresses.
+    """
+    # Commas separate mirrors. Split at a comma only if an address follows, because a password may contain a comma.
+    named = re.split(r",(?=\s*(?:$|,|\w+:))", os.environ.get("RIPWRAP_MIRROR") or BASE_URL)
+    return allowed_offline([mirror.strip() for mirror in named if mirror.strip()])
+
+
+def allowed_offline(mirrors: list[str]) -> list[str]:
+    """Return the given mirrors; with `RIPWRAP_OFFLINE`, only `file://` mirrors, which need no network."""
+    return [mirror for mirror in mirrors if not offline() or mirror.startswith("file:")]
+
+
+def version() -> str | None:
+    """Return the version of rg in `RIPWRAP_VERSION`, or `None` if it is not set."""
+    return os.environ.get("RIPWRAP_VERSION") or None
+
+
+def version_to_install() -> str:
+    """Return the version of rg in `RIPWRAP_VERSION`, or the newest version with pinned hashes."""
+    return version() or DEFAULT_VERSION
+
+
+def sha256() -> str | None:
+    """Return the hash in `RIPWRAP_SHA256`, for an archive that the owner of a mirror made; `None` if it is not set."""
+    return os.environ.get("RIPWRAP_SHA256") or None
+
+
+def redact(text: str) -> str:
+    """Replace credentials and queries of the addresses in a text by `***`; a query may contain a signature."""
+    return re.sub(r"(://[^\s?]*)\?\S+", r"\1?***", re.sub(r"://\S*@", "://***@", text))

@@ -22,8 +22,8 @@ from urllib.request import getproxies, url2pathname
 
 import httpx
 
-from ripwrap.binary.releases import MAX_ARCHIVE_BYTES
-from ripwrap.binary.settings import redact
+from ripwrap.binary.cache import redact
+from ripwrap.binary.platforms import MAX_ARCHIVE_BYTES
 from ripwrap.errors import ChecksumMismatchError, DownloadFailedError, Hint, HintedText
 
 MAX_TRIES = 3

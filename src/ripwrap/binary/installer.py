@@ -26,10 +26,10 @@ from ripwrap._concurrency import ProcessLock, hold_lock, replace_file
 from ripwrap._windows import explain_exit
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.archive import extract
+from ripwrap.binary.cache import redact
 from ripwrap.binary.download import ALLOW_MORE_TIME, Fetcher
+from ripwrap.binary.platforms import BASE_URL, DEFAULT_VERSION, PINS, asset_name, folder_name, wrong_release
 from ripwrap.binary.probe import OLDEST, ask, format_version, parse_version
-from ripwrap.binary.releases import BASE_URL, DEFAULT_VERSION, PINS, asset_name, folder_name, wrong_release
-from ripwrap.binary.settings import redact
 from ripwrap.errors import BinaryError, ChecksumMismatchError, DownloadFailedError, Hint, HintedText
 
 _LOGGER = logging.getLogger("ripwrap")

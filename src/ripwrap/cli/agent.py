@@ -11,8 +11,8 @@ from ripwrap._safe_write import Disk
 from ripwrap._text import shown
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, CommandGroup, Option
 from ripwrap.cli.errors import FOUND, complain
-from ripwrap.cli.extras import missing_packages
 from ripwrap.cli.flags import Color, Cwd
+from ripwrap.cli.setup import missing_packages
 from ripwrap.cli.terminal import colored_diff, shows_color
 from ripwrap.errors import Hint
 

@@ -137,7 +137,7 @@ def _unknown(name: str, known: Sequence[str], title: str) -> str:
 
 
 def _version() -> int:
-    from ripwrap.cli.extras import version  # late: it takes 15 ms
+    from ripwrap.cli.setup import version  # late: it takes 15 ms
 
     print(version())
     return FOUND

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 from ripwrap import sync
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option, Texts
-from ripwrap.cli.errors import FOUND, glob_hint
-from ripwrap.cli.flags import HERE, STREAMS, Json, Limit, RgPath, RunOptions, StreamOptions
-from ripwrap.cli.places import FILES, PlaceFlags
-from ripwrap.cli.search_options import LineFlags, Null
-from ripwrap.options import FileOptions
+from ripwrap.cli.errors import FOUND, NOTHING, glob_hint
+from ripwrap.cli.flags import HERE, STREAMS, AllPaths, Json, Limit, RgPath, RunOptions, StreamOptions
+from ripwrap.cli.lines import PathPrinter
+from ripwrap.cli.output import print_json, print_reason, print_results
+from ripwrap.cli.search_options import FILES, LineFlags, Null, PlaceFlags
+from ripwrap.options import FileOptions, SearchOptions
 
 if TYPE_CHECKING:
     from ripwrap.places.where import Items
+
 
 Exclude = Annotated[Texts, Option("Leave out files and directories of this name", GROUPS["files"], "NAME")]
 
@@ -102,3 +104,65 @@ tree: Command = Command(
     ),
 )
 types: Command = Command(run_types, examples=("ripwrap types", "ripwrap types --json"), exit_codes=SETUP_EXIT_CODES)
+
+
+EXIT_CODES = """\
+Exit codes:
+  0  a search reads the file
+  1  a search does not read the file; the reason is printed
+  2  an error; stderr says which"""
+
+
+def run_why(
+    file: Annotated[str, Option("File or directory to explain")],
+    /,
+    *paths: Annotated[str, Option("Files and directories of the search [default: all]")],
+    run: RunOptions = HERE,
+    **options: Unpack[SearchOptions],
+) -> int:
+    """Show why a search reads a file, or does not."""
+    reason = sync.why(file, cwd=run.cwd, paths=paths, rg=run.rg, **options)
+    print_json(reason) if run.json else print_reason(reason)
+    return FOUND if reason else NOTHING
+
+
+why: Command = Command(
+    run_why,
+    "FILE [PATH]...",
+    examples=("ripwrap why build/out.py", "ripwrap why src/till.py -t md --no-hidden  # with the options of a search"),
+    exit_codes=EXIT_CODES,
+)
+
+
+def run_files_matching(
+    *paths: AllPaths,
+    all_of: Annotated[
+        Texts, Option("Pattern that must match in a file; may be repeated", GROUPS["pattern"], "PATTERN")
+    ] = (),
+    any_of: Annotated[
+        Texts, Option("Patterns of which one must match; may be repeated", GROUPS["pattern"], "PATTERN")
+    ] = (),
+    none_of: Annotated[
+        Texts, Option("Pattern that must not match; may be repeated", GROUPS["pattern"], "PATTERN")
+    ] = (),
+    null: Null = False,
+    place: PlaceFlags = FILES,
+    run: RunOptions = HERE,
+    **options: Unpack[SearchOptions],
+) -> int:
+    """List the files that match several patterns, on any lines."""
+    found = partial(
+        sync.files_matching, all_of=all_of, any_of=any_of, none_of=none_of, paths=paths, **place.options(), **options
+    )
+    return print_results(found, PathPrinter(LineFlags(null=null, color="never")).path, run)
+
+
+files_matching: Command = Command(
+    run_files_matching,
+    "[PATH]...",
+    examples=(
+        "ripwrap files-matching --all-of TODO --all-of 'def ' src",
+        "ripwrap files-matching --any-of import --none-of __future__ -t py",
+    ),
+    without=("context", "before_context", "after_context", "passthru", "replace", "sort", "sortr"),
+)

@@ -1,6 +1,8 @@
 """Print results of `grep()`, for the commands `ripwrap search --near` and `ripwrap index grep`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from ripwrap import sync
 from ripwrap._operations.near import NEAR_LINES
@@ -8,7 +10,7 @@ from ripwrap.cli.errors import FAILED, complain
 from ripwrap.cli.lines import LinePrinter, printer_of, warn_of_binary
 from ripwrap.cli.output import print_all, print_coverage, print_json
 from ripwrap.cli.search_options import NearOptions, TerminalSearch
-from ripwrap.models import Begin, Context, Match
+from ripwrap.models import Begin, Context, HistoryMatch, Match
 from ripwrap.places.where import PlacedSearchOptions
 from ripwrap.results import GrepResult
 
@@ -58,3 +60,20 @@ def search_near(search: TerminalSearch, where: NearOptions, *, coverage: bool) -
         )
 
     return print_grep(ask, printer_of(search), as_json=run.json, errors=not run.no_messages)
+
+
+def search_history(search: TerminalSearch, where: Mapping[str, Any]) -> int:
+    """Print the matches in the history `where`, each with the commit that introduced it, and return the exit code."""
+    run = search.run
+
+    def found() -> Iterator[HistoryMatch]:
+        options: dict[str, Any] = {**search.options, **where}
+        matches = sync.search_history(
+            search.pattern, cwd=run.cwd, paths=search.paths, limit=search.limit, rg=run.rg, **options
+        )
+        for match in matches:
+            named = f"{match.first.id[:12]}:{match.path}"
+            yield match if run.json else match.model_copy(update={"path": named})
+
+    show = LinePrinter(replace(search.lines, heading=False, no_heading=True), search.options, run.cwd)
+    return print_all(found(), print_json if run.json else show, streams=run)

@@ -4,6 +4,9 @@
 for each combination of flags.
 """
 
+import os
+import platform
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -11,6 +14,7 @@ from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.errors import complain
 from ripwrap.cli.search_options import PLAIN, LineFlags, TerminalSearch
 from ripwrap.cli.terminal import shows_color
+from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, Match, Message, Span, Summary
 
 MAGENTA, GREEN, RED, RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
@@ -53,8 +57,6 @@ class PathPrinter:
         self._flags = flags
         self.linked: str = ""
         if flags.hyperlink_format != "none":
-            from ripwrap.cli.hyperlinks import link_format, linker  # late: few searches have links
-
             url = link_format(flags.hyperlink_format)
             self.linked = "line" if "{line}" in url else "path" if url else ""
             self.link: Callable[[str, int | None, int | None, bytes], bytes] = linker(url, cwd)
@@ -292,3 +294,56 @@ def _split_lines(raw: bytes, end: bytes) -> Iterator[Span]:
         after = len(raw) if found < 0 else found + 1
         yield start, after
         start = after
+
+
+_LINED = "{path}&line={line}&column={column}"
+_FORMATS = {
+    "default": "file://{path}" if os.name == "nt" else "file://{host}{path}",
+    "none": "",
+    "file": "file://{host}{path}",
+    "grep+": "grep+://{path}:{line}",
+    "kitty": "file://{host}{path}#{line}",
+    "macvim": f"mvim://open?url=file://{_LINED}",
+    "textmate": f"txmt://open?url=file://{_LINED}",
+    **{
+        name: f"{name}://file{{path}}:{{line}}:{{column}}"
+        for name in ("cursor", "vscode", "vscode-insiders", "vscodium")
+    },
+}
+"""Named formats of rg 15."""
+
+_URL = re.compile(r"[0-9A-Za-z+.-]+:.*\{path\}.*", re.DOTALL)
+_FIELD = re.compile(r"\{(\w*)\}")
+_FIELDS = ("path", "line", "column", "host", "wslprefix")
+_PLAIN = re.compile(rb"[^0-9A-Za-z/:._~\x80-\xff-]")
+
+
+def link_format(name: str) -> str:
+    """Return the URL of a format, with fields such as `{path}`; empty for `none`."""
+    url = _FORMATS.get(name, name)
+    unknown = [one for one in _FIELD.findall(url) if one not in _FIELDS]
+    if url and (unknown or not _URL.fullmatch(url)):
+        raise ValueError(
+            HintedText(
+                f"--hyperlink-format must be {', '.join(_FORMATS)}, or a URL with {{path}} and, if wanted, {{line}}, "
+                f"{{column}}, {{host}} and {{wslprefix}}; got {name}"
+            )
+        )
+    return url
+
+
+def linker(url: str, cwd: str) -> Callable[[str, int | None, int | None, bytes], bytes]:
+    """Return a function that puts a link around bytes, to a path below `cwd`, a line and a column."""
+    host = platform.node() if "{host}" in url else ""
+    fixed = {"host": host, "wslprefix": f"wsl$/{os.environ.get('WSL_DISTRO_NAME', '')}"}
+
+    def link(path: str, line: int | None, column: int | None, text: bytes) -> bytes:
+        full = os.fsencode(os.path.realpath(os.path.join(cwd, path)))
+        if os.name == "nt":
+            full = b"/" + full.replace(b"\\", b"/")
+        encoded = _PLAIN.sub(lambda found: b"%%%02X" % found[0][0], full)
+        values = {**fixed, "line": str(line or 1), "column": str(column or 1), "path": os.fsdecode(encoded)}
+        target = os.fsencode(_FIELD.sub(lambda found: values[found[1]], url))
+        return b"\x1b]8;;%b\x1b\\%b\x1b]8;;\x1b\\" % (target, text)
+
+    return link

@@ -52,7 +52,7 @@ def run_mcp(
 
     masked: Any = redact
     if redact and redact_rules is not None:
-        from ripwrap._scan.rule_file import load_rules  # late: few servers have rules of their own
+        from ripwrap._scan.rules import load_rules  # late: few servers have rules of their own
         from ripwrap._scan.secrets import SECRET_RULES
 
         masked = (*SECRET_RULES, *load_rules(redact_rules))

@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, TypeAdapter
 
 from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
-from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json, text_of
+from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json, text_of, to_envelope
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
 from ripwrap.cli.flags import STREAMS, RunOptions, StreamOptions, spell_as_flag
 from ripwrap.cli.lines import print_line, write
 from ripwrap.cli.terminal import shows_color, styled
 from ripwrap.errors import HintedText
-from ripwrap.models import Begin, Context, End, Message, PathError, Summary, TreeEntry
+from ripwrap.models import Begin, Context, End, Match, Message, PathError, Summary, TreeEntry
 
 if TYPE_CHECKING:
     from ripwrap._code.outline import Section
     from ripwrap._code.references import Reference
     from ripwrap.index import RefreshResult
     from ripwrap.results import Coverage, RankedChunk, Reason
+
 
 Item = TypeVar("Item")
 Operation: TypeAlias = Callable[..., Iterable[object]]
@@ -75,8 +76,6 @@ def print_results(operation: Operation, show: Callable[[Any], None], run: RunOpt
 
 def print_record(item: Message) -> None:
     """Print a message as rg prints it with `--json`."""
-    from ripwrap.cli.records import record  # late: only --json needs it
-
     _print_json(json.dumps(record(item), ensure_ascii=False, separators=(",", ":")).encode())
 
 
@@ -249,3 +248,39 @@ def _format_value(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S} UTC"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def record(message: Message) -> dict[str, Any]:
+    """Return the record of `rg --json` for a message (https://docs.rs/grep-printer, JSON)."""
+    data: dict[str, Any]
+    if isinstance(message, Begin):
+        data = {"path": _text(message.path)}
+    elif isinstance(message, (Match, Context)):
+        data = {
+            "path": _text(message.path),
+            "lines": _text(message.lines),
+            "line_number": message.line_number,
+            "absolute_offset": message.absolute_offset,
+            "submatches": [
+                {
+                    "match": _text(hit.match),
+                    **({} if hit.replacement is None else {"replacement": _text(hit.replacement)}),
+                    "start": hit.start,
+                    "end": hit.end,
+                }
+                for hit in message.submatches
+            ],
+        }
+    elif isinstance(message, End):
+        data = {
+            "path": _text(message.path),
+            "binary_offset": message.binary_offset,
+            "stats": message.stats.model_dump(),
+        }
+    else:
+        data = {"elapsed_total": message.elapsed_total.model_dump(), "stats": message.stats.model_dump()}
+    return {"type": message.type, "data": data}
+
+
+def _text(text: str | None) -> dict[str, str] | None:
+    return None if text is None else to_envelope(raw_bytes(text))

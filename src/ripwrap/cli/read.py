@@ -3,17 +3,21 @@
 import errno
 import os
 from collections import deque
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Unpack
 
 from ripwrap import sync
 from ripwrap._operations.expand import EXPAND_LINES, ExpandTo
 from ripwrap._text import shown
-from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option
-from ripwrap.cli.errors import FOUND
-from ripwrap.cli.flags import Cwd, Json, RgPath
-from ripwrap.cli.lines import print_line
-from ripwrap.cli.output import print_json
+from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option
+from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
+from ripwrap.cli.flags import HERE, AllPaths, Cwd, Json, Limit, ResultLimit, RgPath, RunOptions
+from ripwrap.cli.lines import LinePrinter, print_line
+from ripwrap.cli.output import print_json, print_results
+from ripwrap.cli.replace import SHOW, WriteOptions, show_or_write
+from ripwrap.cli.search_options import FILES, PLAIN, LineFlags, PlaceFlags
 from ripwrap.errors import HintedText
+from ripwrap.options import VISIBLE_FILES, FileOptions
 
 
 def run_read(
@@ -85,4 +89,112 @@ expand: Command = Command(
     "FILE:LINE",
     examples=("ripwrap expand src/shop/cart.py:12", "ripwrap expand src/shop/cart.py:12 --to block"),
     exit_codes=SETUP_EXIT_CODES,
+)
+
+
+def run_outline(file: Annotated[str, Option("File to read")], /, *, json: Json = False, cwd: Cwd = ".") -> int:
+    """List the definitions or headings of a file, with their lines."""
+    from ripwrap.cli.output import print_all, print_json, print_sections  # late: it imports Pydantic
+
+    sections = sync.outline(file, cwd=cwd)
+    return print_all(sections, print_json) if json else print_sections(sections)
+
+
+outline: Command = Command(
+    run_outline, "FILE", examples=("ripwrap outline src/shop/cart.py", "ripwrap outline README.md --json")
+)
+
+
+def run_rank(
+    query: Annotated[str, Option("Words or a name, e.g. 'how are cookies stored', CookieJar")],
+    /,
+    *paths: AllPaths,
+    limit: ResultLimit = 10,
+    run: RunOptions = HERE,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Find code by words or a name, best first."""
+    from ripwrap.cli.output import print_chunk, print_results  # late: it imports Pydantic
+
+    ranked = partial(sync.rank, query, paths=paths, limit=limit, **options)
+    return print_results(ranked, print_chunk, run)
+
+
+rank: Command = Command(
+    run_rank,
+    "QUERY [PATH]...",
+    examples=("ripwrap rank 'how are cookies stored'", "ripwrap rank CookieJar src --limit 3"),
+    defaults=VISIBLE_FILES,
+)
+
+
+def run_refs(
+    name: Annotated[str, Option("Name, e.g. total, or with its class or module, Cart.total")],
+    /,
+    *paths: AllPaths,
+    limit: Limit = 1000,
+    place: PlaceFlags = FILES,
+    run: RunOptions = HERE,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Find the definitions, imports, calls and mentions of a name."""
+    from ripwrap.cli.output import print_json, print_reference  # late: it imports Pydantic
+
+    found = sync.references(
+        name, cwd=run.cwd, paths=paths, limit=limit, timeout=None, rg=run.rg, **place.options(), **options
+    )
+    for one in (*found.definitions, *found.uses):
+        print_json(one) if run.json else print_reference(one)
+    failed = [error for error in found.errors if not error.harmless]
+    if failed or found.truncated:
+        complain(found.message)
+    if failed:
+        return FAILED
+    return FOUND if found.definitions or found.uses else NOTHING
+
+
+refs: Command = Command(
+    run_refs,
+    "NAME [PATH]...",
+    examples=("ripwrap refs total", "ripwrap refs Cart.total src -t py", "ripwrap refs total --rev v1.2"),
+    defaults=VISIBLE_FILES,
+)
+
+
+def run_code(
+    pattern: Annotated[str, Option("Code, with $NAME for a node and $$$NAME for several")],
+    /,
+    *paths: AllPaths,
+    lang: Annotated[str, Option("Language, e.g. python, rust or tsx", GROUPS["pattern"], "NAME")],
+    fix: Annotated[
+        str | None, Option("Show a diff with this code in place of each match", GROUPS["pattern"], "CODE")
+    ] = None,
+    limit: Limit = None,
+    write: WriteOptions = SHOW,
+    lines: LineFlags = PLAIN,
+    run: RunOptions = HERE,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Search code by its syntax, with a pattern of ast-grep, or replace it."""
+    write.check()
+    if fix is not None:
+        plan = sync.replace_code(pattern, fix, lang=lang, cwd=run.cwd, paths=paths, rg=run.rg, **options)
+        return show_or_write(plan, write, lines.color, as_json=run.json)
+    if write != SHOW:
+        raise ValueError("--apply, --interactive, --dry-run and --break-hard-links need --fix; add --fix")
+    show = LinePrinter(lines, {"multiline": True}, run.cwd)
+    search = partial(sync.search_code, pattern, lang=lang, paths=paths, limit=limit, **options)
+    return print_results(search, show.alone, run)
+
+
+code: Command = Command(
+    run_code,
+    "PATTERN [PATH]...",
+    examples=(
+        "ripwrap code --lang python 'print($$$ARGS)' src",
+        "ripwrap code --lang python 'print($A)' --fix 'log($A)'",
+        "ripwrap code --lang python 'print($A)' --fix 'log($A)' --apply",
+    ),
+    defaults=VISIBLE_FILES,
+    without=("type", "type_not", "type_add", "type_clear"),
 )

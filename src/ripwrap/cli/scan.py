@@ -7,8 +7,7 @@ from typing import Annotated, Unpack
 
 from ripwrap import sync
 from ripwrap._scan.reports import Baseline, sarif
-from ripwrap._scan.rule_file import load_rules
-from ripwrap._scan.rules import Rule
+from ripwrap._scan.rules import Rule, load_rules
 from ripwrap._scan.scan import REFUSED
 from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap._text import raw_bytes, shown, text_of
@@ -16,7 +15,7 @@ from ripwrap.cli.command import Command, Option
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING
 from ripwrap.cli.flags import Cwd, Json, Limit, RgPath
 from ripwrap.cli.output import print_json, printed_warnings
-from ripwrap.cli.places import FILES, NO_HISTORY, HistoryFlags, PlaceFlags, placed
+from ripwrap.cli.search_options import FILES, NO_HISTORY, HistoryFlags, PlaceFlags, placed
 from ripwrap.errors import Hint, combination_error
 from ripwrap.models import HistoryScanMatch, ScanMatch
 from ripwrap.options import SearchOptions

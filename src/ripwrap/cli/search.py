@@ -12,30 +12,28 @@ from ripwrap import sync
 from ripwrap.cli.command import STDIN, Command, Option
 from ripwrap.cli.errors import FAILED
 from ripwrap.cli.flags import HERE, CoverageFlag, Limit
-from ripwrap.cli.places import (
-    FILES,
-    NO_HISTORY,
-    HistoryFlags,
-    PlaceFlags,
-    history_options,
-    refuse_together,
-    stdin_is_pipe,
-)
 from ripwrap.cli.search_options import (
+    FILES,
     IN_CWD,
     LINES,
     MATCHES_NOTHING,
+    NO_HISTORY,
     NO_NEAR,
     NO_PATTERNS,
     NO_ROOTS,
     PLAIN,
+    HistoryFlags,
     LineFlags,
     ManyRoots,
     ModeFlags,
     NearOptions,
     PatternFlags,
+    PlaceFlags,
     SearchRun,
     TerminalSearch,
+    history_options,
+    refuse_together,
+    stdin_is_pipe,
 )
 from ripwrap.errors import Hint, combination_error
 from ripwrap.options import SearchOptions
@@ -83,7 +81,7 @@ def run_search(
             )
         return search_repositories(asked(paths=(), options=placed), many, count=modes.count)
     if history.asked():
-        from ripwrap.cli.history import search_history
+        from ripwrap.cli.grep import search_history
 
         refuse_together("history", {**given, "history": False})
         return search_history(asked(paths=named, options=placed), history_options(place, history, named))

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ripwrap._operations.streaming import StreamRequest, run_stream_blocking
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.stream import StreamRequest, run_stream_blocking
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING
 from ripwrap.cli.lines import warn_of_binary, write
 from ripwrap.cli.output import print_errors, printed_warnings

@@ -4,6 +4,7 @@ Each of these two classes runs the coroutines of the base class with its own run
 """
 
 import errno
+import hashlib
 import itertools
 import json
 import os
@@ -13,11 +14,15 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NoReturn, TypeAlias, TypeVar, Unpack, cast
+from typing import Literal, NoReturn, TypeAlias, TypeVar, Unpack, cast
 
 import anyio
 from anyio.lowlevel import RunVar
 
+from ripwrap._code.treesitter.chunker import chunker_version
+from ripwrap._code.treesitter.parser import check_installed, is_available
+from ripwrap._code.treesitter.worker import CodeReader
+from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._concurrency import refuse_copy
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._ranking.passages import BROAD
@@ -25,39 +30,30 @@ from ripwrap._ranking.scoring import NO_EVIDENCE
 from ripwrap._ranking.word_query import WordQuery, parse_query
 from ripwrap._ripgrep.command import choosing_flags, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import Required, required_literals
+from ripwrap._ripgrep.page_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._signature import lists_options
 from ripwrap._text import shown
+from ripwrap.binary import cache
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError, named_paths
 from ripwrap.index import maintenance
-from ripwrap.index.branches import view_of
 from ripwrap.index.embeddings.hybrid import HybridSearch
 from ripwrap.index.embeddings.protocol import Embedder
+from ripwrap.index.file_state import key_of, view_of
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
 from ripwrap.index.refresh import refresh
 from ripwrap.index.search import IndexResults, search
-from ripwrap.index.settings import (
-    ChunkerName,
-    IndexLocation,
-    check_weight,
-    check_workers,
-    index_folder,
-    make_chunker,
-    weight_without_embedder_error,
-)
-from ripwrap.index.splitting import TOKENIZER
+from ripwrap.index.splitting import TOKENIZER, Chunker, Splitter
 from ripwrap.index.storage.engine import is_available as has_engine
-from ripwrap.index.storage.files import NAME, own_files
+from ripwrap.index.storage.files import FOLDER, NAME, own_files
 from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
 from ripwrap.index.trigrams import FoundFiles, Trigrams
-from ripwrap.index.workers import Splitter
 from ripwrap.models import PathError
 from ripwrap.options import (
     VISIBLE_FILES,
@@ -72,6 +68,69 @@ from ripwrap.options import (
 from ripwrap.places.candidates import Candidates
 from ripwrap.places.holes import refuse_places
 from ripwrap.results import GrepResult
+
+IndexLocation: TypeAlias = Literal["project"] | StrPath | None
+ChunkerName: TypeAlias = Literal["auto", "syntax", "windows"]
+
+WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
+"""Chunker that splits files between lines, without a parser."""
+
+_HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
+
+
+def check_weight(weight: float | None) -> None:
+    """Check the weight of embeddings in the score."""
+    if weight is None:
+        return
+    if not isinstance(weight, (int, float)) or isinstance(weight, bool):
+        raise TypeError(HintedText(_HYBRID_WEIGHT, f" must be a number from 0 to 1, or None; got {weight!r}"))
+    if not 0 <= weight <= 1:
+        raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {weight}"))
+
+
+def check_workers(workers: int | None) -> None:
+    """Check the number of worker processes."""
+    if workers is None:
+        return
+    option = Hint("workers", kind="correct")
+    if not isinstance(workers, int) or isinstance(workers, bool):
+        raise TypeError(HintedText(option, f" must be an int of 0 or more, or None; got {workers!r}"))
+    if workers < 0:
+        raise ValueError(HintedText(option, f" must be 0 or more, got {workers}"))
+
+
+def weight_without_embedder_error() -> ValueError:
+    """Return the error for an index that has a `hybrid_weight` but no embedder."""
+    return ValueError(HintedText(_HYBRID_WEIGHT, " needs an embedder; pass ", Hint("embedder")))
+
+
+def make_chunker(wanted: ChunkerName) -> Chunker:
+    """Return the chunker with the name `wanted`, such as 'syntax'."""
+    if wanted not in ("auto", "syntax", "windows"):
+        raise ValueError(f"chunker must be 'auto', 'syntax' or 'windows', got {wanted!r}")
+    if wanted == "windows" or not is_available():
+        if wanted == "syntax":
+            check_installed()
+        return WINDOW_CHUNKER
+    process = CodeReader()
+    return Chunker(chunker_version(), process.chunks_of, process.close)
+
+
+def index_folder(root: Path, location: IndexLocation) -> Path:
+    """Return the directory in which the index of `root` is stored."""
+    if location == "project":
+        return root / FOLDER
+    if location is not None and not os.fspath(location):
+        raise ValueError(HintedText(Hint("location", kind="correct"), " must name a directory, got ''"))
+    if location is not None:
+        return Path(os.path.realpath(location))
+    folder = cache.folder()
+    if reason := cache.why_untrusted(folder):
+        wrong = f"could not use the cache {shown(str(folder))} for an index: {reason}"
+        raise RipwrapError(HintedText(wrong, "; pass ", Hint("location")))
+    name = hashlib.blake2b(os.fsencode(key_of(root)), digest_size=16).hexdigest()
+    return folder / "index" / name
+
 
 DEFAULT_LIMIT = 10
 

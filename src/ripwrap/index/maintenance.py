@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from ripwrap._text import as_utf8, shown
 from ripwrap.errors import Hint, HintedText
-from ripwrap.index.branches import is_gone
+from ripwrap.index.file_state import is_gone
 from ripwrap.index.models import CheckResult, EmbedderInfo, IndexedModel, IndexStatus, IndexView, PruneResult
 from ripwrap.index.storage.database import (
     DamageError,

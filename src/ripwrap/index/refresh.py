@@ -21,7 +21,7 @@ from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._text import shown
 from ripwrap.index.file_state import Stamp, Stamps, read_file, read_stamps, why_unreadable
 from ripwrap.index.models import Progress, RefreshResult, Skipped, SkipReason
-from ripwrap.index.splitting import SplitFile, SplitRequest
+from ripwrap.index.splitting import SizedRequest, SplitFile, SplitRequest, Splitter
 from ripwrap.index.storage.database import (
     READONLY,
     check,
@@ -49,7 +49,6 @@ from ripwrap.index.storage.tables import (
     set_digests,
     stamps_digest_of,
 )
-from ripwrap.index.workers import SizedRequest, Splitter
 
 _LOGGER = logging.getLogger("ripwrap")
 

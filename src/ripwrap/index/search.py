@@ -8,8 +8,8 @@ from itertools import islice
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import best_rows, log_remark
-from ripwrap._ranking.names import names_in
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
+from ripwrap._ranking.paths import names_in
 from ripwrap._ranking.scoring import (
     NO_EVIDENCE,
     POOL_SIZE,

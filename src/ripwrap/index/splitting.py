@@ -5,15 +5,23 @@ processes; see `workers.py`.
 """
 
 import hashlib
+import json
+import logging
+import os
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ripwrap._code.windows import Chunk, without_blank_lines
+from ripwrap._code.treesitter.chunker import chunker_version, syntax_chunks
+from ripwrap._code.treesitter.worker import FILE_TIMEOUT, IDLE_TIMEOUT
+from ripwrap._code.windows import WINDOW_VERSION, Chunk, window_chunks, without_blank_lines
+from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.definitions import defined_names
-from ripwrap._ranking.document import SourceText
+from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText
 from ripwrap._ranking.word_query import MAX_WORD_CHARS, fts_text
+from ripwrap._subprocess.worker import StartError, WorkerPool, WorkerProcess, is_python, serve_requests, usable_cpus
 from ripwrap._text import raw_bytes
 from ripwrap.index.file_state import ChunkSpan, Stamp, read_file
 
@@ -155,3 +163,172 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.translate(_ASCII_WORD_CHARACTERS)
     return text.translate(_WORD_CHARACTERS).lower()
+
+
+MIN_BYTES = 4_000_000
+"""Minimum size of the files to read, in bytes, for worker processes to be started: about half a second of work."""
+
+_BATCH_BYTES = 400_000
+_BATCH_FILES = 200
+_LOGGER = logging.getLogger("ripwrap")
+_INSTALLED = os.stat(__file__).st_mtime_ns if os.path.exists(__file__) else 0
+"""Time of the last change of this module's file, in nanoseconds. A new version of the package changes it."""
+_WITHOUT_TEXT = ("binary", "unreadable", "gone")
+_CODE = "from ripwrap.index.splitting import serve; serve({version!r})"
+
+
+class SizedRequest(NamedTuple):
+    """File to read, and its size in bytes."""
+
+    request: SplitRequest
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Splitter:
+    """Object that reads the files of a refresh and splits them into chunks, in this process or in worker processes."""
+
+    chunker: Chunker
+    processes: int | None = None
+    least: int = MIN_BYTES
+
+    def split(self, root: str, requests: Iterable[SizedRequest], total: int, *, follow: bool) -> Generator[SplitFile]:
+        """Read files, split them into chunks, and yield a result for each file, in order.
+
+        The caller must close the generator.
+
+        Args:
+            root: Directory of the paths.
+            requests: The files. With worker processes, some files are taken from the iterator in advance, before the
+                results of earlier files are yielded.
+            total: Sum of the sizes of all files in bytes; each size counts as `MAX_FILE_BYTES` at most.
+            follow: Follow links.
+        """
+
+        def split(request: SplitRequest) -> SplitFile:
+            return split_file(root, request, follow=follow, chunker=self.chunker)
+
+        count = usable_cpus() if self.processes is None else self.processes
+        if total < self.least or count < (2 if self.processes is None else 1) or not is_python():
+            yield from (split(request) for request, _ in requests)
+            return
+        failed: list[StartError] = []
+
+        def ask(worker: WorkerProcess, batch: Sequence[SplitRequest]) -> list[bytes] | None:
+            """Return the answer of a worker; `None` if it ended before it answered, or if workers cannot be started."""
+            if failed:
+                return None
+            try:
+                return worker.request(_encode_request(root, batch, follow=follow))
+            except StartError as error:
+                if not failed:
+                    failed.append(error)
+                    _LOGGER.info(
+                        "could not start worker processes for the index, so this process splits the files into chunks "
+                        "itself: %s",
+                        error,
+                    )
+                return None
+
+        pool = WorkerPool(_CODE.format(version=_version(self.chunker.version)), count, FILE_TIMEOUT, IDLE_TIMEOUT)
+        with CANCELLED.get().child(), closing(pool.map(ask, _batches(requests))) as answers:
+            for batch, message in answers:
+                yield from _answers(batch, message, split)
+
+
+def _answers(
+    batch: Sequence[SplitRequest], message: list[bytes] | None, split: Callable[[SplitRequest], SplitFile]
+) -> Iterator[SplitFile]:
+    """Yield the split files of a batch; split the files here if the worker's answer is missing or malformed."""
+    files = None if message is None else _decode_answer(message, batch)
+    for request in batch if files is None else ():
+        yield split(request)
+    yield from files or ()
+
+
+def _batches(requests: Iterable[SizedRequest]) -> Iterator[list[SplitRequest]]:
+    batch: list[SplitRequest] = []
+    bytes_of_batch = 0
+    for request, size in requests:
+        batch.append(request)
+        bytes_of_batch += min(size, MAX_FILE_BYTES)
+        if bytes_of_batch >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
+            yield batch
+            batch, bytes_of_batch = [], 0
+    if batch:
+        yield batch
+
+
+def _version(chunker: str) -> list[str]:
+    """Return the versions of this module, the tokenizer and the chunker; a worker must have the same versions."""
+    return [str(_INSTALLED), TOKENIZER, chunker]
+
+
+# Messages are JSON and bytes. Pickles could run code: hostile source may take control of the parser in a worker.
+
+
+def _encode_request(root: str, batch: Iterable[SplitRequest], *, follow: bool) -> list[bytes]:
+    files = [(path, [digest.hex() for digest in known]) for path, known in batch]
+    return [json.dumps([root, follow, files]).encode()]
+
+
+def _decode_request(message: Sequence[bytes]) -> tuple[str, bool, list[SplitRequest]]:
+    root, follow, files = json.loads(message[0])
+    return root, follow, [SplitRequest(path, [*map(bytes.fromhex, known)]) for path, known in files]
+
+
+def _encode_answer(files: Sequence[SplitFile]) -> list[bytes]:
+    texts = [one.text for one in files if one.text is not None]
+    header = [
+        (stamp, note, why, digest.hex(), text and (text.positions, text.names, text.lengths))
+        for stamp, note, why, digest, text in files
+    ]
+    words = "\n".join(words for text in texts for words in text.words)  # the words have no line end; see `fold()`
+    digests = b"".join(digest for text in texts for digest in text.digests)
+    return [json.dumps(header).encode(), digests, words.encode()]
+
+
+def _decode_answer(message: Sequence[bytes], batch: Sequence[SplitRequest]) -> list[SplitFile] | None:
+    """Decode the split files in the answer of a worker; return `None` if the answer is malformed."""
+    with suppress(ValueError, TypeError):
+        header, digests, joined = message
+        words, at = joined.decode().split("\n"), 0
+        files: list[SplitFile] = []
+        for request, (stamp, note, why, hexadecimal, columns) in zip(batch, json.loads(header), strict=True):
+            digest, text = bytes.fromhex(hexadecimal), None
+            if columns is None:
+                if note not in _WITHOUT_TEXT and digest not in request.known:
+                    return None
+            else:
+                positions, names, lengths = columns
+                end = at + len(positions)
+                text = SplitText(
+                    [ChunkPosition(*position) for position in positions],
+                    [digests[n * _DIGEST_BYTES : (n + 1) * _DIGEST_BYTES] for n in range(at, end)],
+                    names,
+                    words[at:end],
+                    lengths,
+                )
+                at = end
+            files.append(SplitFile(tuple(stamp), note, why, digest, text))
+        if at == len(digests) // _DIGEST_BYTES and len(words) == max(at, 1):
+            return files
+    return None
+
+
+def serve(version: Sequence[str]) -> None:
+    """Answer requests on stdin until stdin ends; this runs in the worker process.
+
+    Args:
+        version: Result of `_version()` in the calling process. If it is different here, this process ends with an
+            error.
+    """
+    windows = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
+    chunkers = (windows, Chunker(chunker_version(), syntax_chunks))
+    chunker = next(one for one in chunkers if _version(one.version) == list(version))
+
+    def answer(message: list[bytes]) -> list[bytes]:
+        root, follow, batch = _decode_request(message)
+        return _encode_answer([split_file(root, request, follow=follow, chunker=chunker) for request in batch])
+
+    serve_requests(answer, FILE_TIMEOUT, IDLE_TIMEOUT)

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from ripwrap._operations.waiter import ChangeWaiter
 from ripwrap._text import shown
-from ripwrap.index.branches import repository_of, view_of
+from ripwrap.index.file_state import repository_of, view_of
 from ripwrap.index.models import RefreshResult
 from ripwrap.index.storage.files import own_files
 

@@ -22,8 +22,7 @@ from ripwrap._concurrency import in_thread
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import Directories, ShowDenied, StrPath
 from ripwrap.workspace.deny import SECRET_FILES
-from ripwrap.workspace.sandbox import Sandbox
-from ripwrap.workspace.uris import file_path
+from ripwrap.workspace.sandbox import Sandbox, file_path
 
 if TYPE_CHECKING:
     from ripwrap._scan.rules import Rule

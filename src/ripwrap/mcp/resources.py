@@ -14,9 +14,9 @@ from mcp import MCPError, types
 
 from ripwrap._text import shown
 from ripwrap.mcp.clients import Params, ServerContext
-from ripwrap.mcp.prompts import PATH, PROMPTS
+from ripwrap.mcp.definitions import PATH, PROMPTS
+from ripwrap.workspace.sandbox import file_path
 from ripwrap.workspace.tool_names import TOOL_ERRORS
-from ripwrap.workspace.uris import file_path
 
 if TYPE_CHECKING:
     from ripwrap.workspace import Workspace
@@ -126,7 +126,7 @@ async def _paths(workspace: "Workspace", begun: str, *, absolute: bool) -> list[
         roots = [f"{PurePath(root).as_posix().removeprefix(slash)}/" for root in workspace.roots]
         if above := [shown(root) for root in roots if root.startswith(begun) and root != begun]:
             return above
-    from ripwrap.workspace.listing_tools import ListResult  # late: the tools are loaded before the first call
+    from ripwrap.workspace.listing import ListResult  # late: the tools are loaded before the first call
 
     folder, _, name = begun.rpartition("/")
     options = {"max_depth": 1, "limit": MAX_ENTRIES, "include_hidden": name.startswith(".")}

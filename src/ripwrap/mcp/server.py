@@ -29,8 +29,7 @@ from ripwrap.mcp.clients import (
     load_tools_soon,
     may_send_texts,
 )
-from ripwrap.mcp.definitions import definitions
-from ripwrap.mcp.prompts import get_prompt, list_prompts
+from ripwrap.mcp.definitions import definitions, get_prompt, list_prompts
 from ripwrap.mcp.resources import ReadParams, complete, list_resources, list_templates, read_resource
 from ripwrap.options import StrPath
 from ripwrap.workspace.deny import DenyRules

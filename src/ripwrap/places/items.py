@@ -21,7 +21,7 @@ from ripwrap._overlay import with_overlay
 from ripwrap._ripgrep.change import Change, plain_bytes
 from ripwrap._ripgrep.decoder import DOT_SLASH, FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.output import WholeOutput
+from ripwrap._ripgrep.page_collector import WholeOutput
 from ripwrap._ripgrep.place import Part, Place, Plan
 from ripwrap._ripgrep.planning import chain, divide_in_time
 from ripwrap._ripgrep.protocols import Runner, Step
@@ -86,7 +86,7 @@ class ItemPlace:
                 check = lambda end: end.check(summary=end.wrote)  # noqa: E731 - as short as a function
             await _output(run, nothing, seconds, check)
             types = decode_types(await _output(run, nothing.types(), seconds, Exit.check_listing))
-        from ripwrap._ignore.names import NameSelection  # imported late, because it imports pathspec
+        from ripwrap._ignore.rules import NameSelection  # imported late, because it imports pathspec
 
         by_name = only_options(query.options, _OF_FILES)
         selected, allows = NameSelection(by_name, types, self.roots).selects, self.allows

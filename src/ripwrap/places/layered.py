@@ -4,13 +4,17 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, cast
 
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.spool import check_item
 from ripwrap._text import raw_bytes
+from ripwrap.options import Directories, size_in_bytes
 from ripwrap.places.inside import document_cache
 from ripwrap.sources.adapters import find_format
 from ripwrap.sources.archives import ArchiveSource, check_inside, format_of
 from ripwrap.sources.base import AnyItems, Item, Source
-from ripwrap.sources.git_paths import holds
+from ripwrap.sources.git import RevisionSource, check_revision
+from ripwrap.sources.git_history import HistorySource, check_date
+from ripwrap.sources.git_process import holds
 from ripwrap.sources.reading import DocumentReader
 
 
@@ -121,3 +125,30 @@ def _opened(content: Any) -> IO[bytes]:
         file.seek(0)
         return file
     return io.BytesIO(raw_bytes(content) if isinstance(content, str) else bytes(content))
+
+
+def revision_source(
+    query: Query, rev: str, repositories: Directories | None, texts: Mapping[str, bytes | None]
+) -> RevisionSource:
+    """Return the source that reads the files of a git revision that a query searches.
+
+    `texts` are the texts that will replace files.
+    """
+    return RevisionSource(
+        query.cwd,
+        check_revision(rev),
+        query.roots,
+        repositories=repositories,
+        max_filesize=size_in_bytes(query.options.get("max_filesize")),
+        must_exist=query.must_exist,
+        texts=texts,
+    )
+
+
+def history_source(query: Query, rev: str, since: str | None, repositories: Directories | None) -> HistorySource:
+    """Return the source that reads the versions of files in a git history that a query searches."""
+    checked = check_revision(rev), check_date(since), query.roots
+    limit = size_in_bytes(query.options.get("max_filesize"))
+    return HistorySource(
+        query.cwd, *checked, repositories=repositories, max_filesize=limit, must_exist=query.must_exist
+    )

@@ -336,7 +336,7 @@ def _settle(layers: Layers, query: Query) -> Query:
     refuse_pairs((*kinds, "overlay") if query.overlay is not None else kinds)
     inner: Place | None = None
     if layers.detected:
-        from ripwrap.places.detection import detection  # late: few searches need it
+        from ripwrap.places.inside import detection  # late: few searches need it
 
         inner = detection()
     if isinstance(base, (Revision, History, Items)):
@@ -365,7 +365,7 @@ def _in_items(layers: Layers, query: Query, inner: Place | None) -> Query:
         for name, text in layers.texts.items()
     }
     if isinstance(base, (Revision, History)):
-        from ripwrap.places.revision import history_source, revision_source
+        from ripwrap.places.layered import history_source, revision_source
 
         source = (
             partial(revision_source, query, base.rev, base.repositories, texts)

@@ -1,11 +1,12 @@
 """Base class of hosts: find, run and install rg on a host, and tell failures of rg from failures of the connection."""
 
+import errno
 import os
 import reprlib
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, TypeVar
 
@@ -13,13 +14,88 @@ from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.host import STARTED, host_start_error
 from ripwrap.binary.probe import OutputTooLargeError, RgBinary, run_program
 from ripwrap.binary.resolver import INSTALL_SECONDS, DownloadProgress, Rg, install_blocking
-from ripwrap.errors import RemoteError
+from ripwrap.errors import BinaryNotFoundError, Hint, HintedText, RemoteError
 from ripwrap.options import check_timeout
-from ripwrap.remote import watchdog
-from ripwrap.remote.failures import NOT_STARTED, check_directory, check_name, failure
-from ripwrap.remote.finding import FIND, HostReport, RemoteRg, choose, parse_answer
-from ripwrap.remote.installing import INSTALL, ProgramFile, parse_installed
-from ripwrap.remote.watchdog import NAME, SHELL, WATCHDOG
+from ripwrap.remote import finding
+from ripwrap.remote.finding import (
+    CWD_DENIED,
+    CWD_MISSING,
+    CWD_NO_DIRECTORY,
+    FIND,
+    INSTALL,
+    INSTALL_ERRORS,
+    NAME,
+    SHELL,
+    WATCHDOG,
+    HostReport,
+    ProgramFile,
+    RemoteRg,
+    choose,
+    parse_answer,
+    parse_installed,
+)
+
+MAX_SHOWN = 2000
+"""Maximum number of characters of stderr in the message of an error."""
+
+NOT_STARTED = (126, 127)
+"""Exit codes of a shell that cannot run or find a program."""
+
+_CWD = Hint("cwd", kind="correct")
+_CWD_ERRORS: Mapping[int, tuple[type[OSError], int, str]] = {
+    CWD_MISSING: (FileNotFoundError, errno.ENOENT, "does not exist"),
+    CWD_NO_DIRECTORY: (NotADirectoryError, errno.ENOTDIR, "is not a directory"),
+    CWD_DENIED: (PermissionError, errno.EACCES, "cannot be entered; change its permissions"),
+}
+
+
+def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, advice: str) -> Exception:
+    """Return the error for a local program (ssh, docker or podman) that ended without a result of rg."""
+    if code in _CWD_ERRORS:
+        kind, number, wrong = _CWD_ERRORS[code]
+        return kind(number, HintedText(_CWD, f" {wrong} on {host}"), cwd)
+    shown = _end_of(stderr)
+    if finding.returncode(code) in NOT_STARTED:
+        return BinaryNotFoundError(
+            f"rg cannot be run on {host} any more: {shown}. Search again, to look for another rg on that host"
+        )
+    if code in INSTALL_ERRORS:
+        text, step = INSTALL_ERRORS[code]
+        message = f"{text.format(host)}: {shown}".removesuffix(": ")
+        return RemoteError(message, argv=argv, returncode=code, stderr=stderr, hint=step)
+    ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    text = f"{host}: {os.path.basename(argv[0])} {ended}, without a result from rg"
+    message = f"{text}: {shown}" if shown else text
+    return RemoteError(message, argv=argv, returncode=code, stderr=stderr, hint=advice)
+
+
+def _end_of(stderr: str) -> str:
+    text = stderr.strip()
+    return text if len(text) <= MAX_SHOWN else f"…{text[-MAX_SHOWN:]}"
+
+
+def check_directory(path: str) -> str:
+    """Check the path of a directory on a host, and return the path; `.` if the path is empty."""
+    if "\0" in path:
+        raise ValueError("a NUL character cannot be part of a path; remove it")
+    if path.startswith("~"):
+        raise ValueError(
+            HintedText(
+                _CWD,
+                f" {path!r} begins with ~, which is not expanded; pass an absolute path, or, if the name itself begins "
+                "with ~, write './' before it",
+            )
+        )
+    return path or os.curdir
+
+
+def check_name(rg: str) -> str:
+    """Check the path or name of an rg on a host, and return it."""
+    if not rg or rg.startswith("-") or "\0" in rg:
+        text = f" must be a path or a name on the host, and not begin with a dash; got {rg!r}"
+        raise ValueError(HintedText(Hint("rg", kind="correct"), text))
+    return rg
+
 
 FIND_SECONDS = 30.0
 """Maximum number of seconds to find out which rg a host has."""
@@ -86,7 +162,7 @@ class Host(ABC):
 
         If a signal ended rg, return the negative number of the signal.
         """
-        found = watchdog.returncode(code)
+        found = finding.returncode(code)
         return None if found in NOT_STARTED else found
 
     def forget(self) -> None:
@@ -98,7 +174,7 @@ class Host(ABC):
 
     def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:
         """Return the error for a local command line that ended without an exit code of rg."""
-        if watchdog.returncode(code) in NOT_STARTED:
+        if finding.returncode(code) in NOT_STARTED:
             self.forget()
         said = stderr.decode("utf-8", "replace")
         return failure(self.name, argv, cwd, code, said, self.advice(code, said))
@@ -252,7 +328,7 @@ class Host(ABC):
             raise host_start_error(error, argv) from error
         _, mark, answer = stdout.partition(STARTED)
         stderr = stderr.partition(STARTED)[2] if STARTED in stderr else stderr
-        if not mark or watchdog.returncode(code) != 0:
+        if not mark or finding.returncode(code) != 0:
             raise self.failure(argv, self.cwd, code, stderr)
         return [os.fsdecode(text) for text in answer.split(b"\0")[:-1]]
 

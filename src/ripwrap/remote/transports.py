@@ -9,9 +9,8 @@ from urllib.parse import unquote
 from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import Hint, HintedText, RemoteError
 from ripwrap.options import StrPath
-from ripwrap.remote.failures import check_directory
-from ripwrap.remote.host import Host, shell_line
-from ripwrap.remote.quoting import join, quote
+from ripwrap.remote.finding import join, quote
+from ripwrap.remote.host import Host, check_directory, shell_line
 
 SSH_OPTIONS: Mapping[str, str | int] = {
     "BatchMode": "yes",  # ask no question on the terminal

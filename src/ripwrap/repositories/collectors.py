@@ -9,9 +9,7 @@ from ripwrap._operations.rank import MAX_TOTAL_BYTES, FileTerms
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._ranking.selection import choose_files, files_worths
 from ripwrap._ranking.word_query import WordQuery
-from ripwrap._ripgrep.page_collector import path_order
-from ripwrap._ripgrep.round_robin import shares
-from ripwrap._ripgrep.term_counts import TermCounts
+from ripwrap._ripgrep.page_collector import TermCounts, path_order, shares
 from ripwrap._text import plural
 from ripwrap.options import check_callback
 from ripwrap.repositories.models import (

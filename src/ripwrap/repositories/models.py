@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Literal, TypeAlias
 
-from ripwrap._display.plain import grep_lines
+from ripwrap._display.diff import grep_lines
 from ripwrap._text import FsPath, Text, plural, shown
 from ripwrap.models import Context, Match, Model, PathError
 from ripwrap.results import FileMatches, RankedChunk

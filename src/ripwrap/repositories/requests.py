@@ -6,20 +6,24 @@ for it. A worker returns a long result in several pages.
 
 import os
 import socket
+import sys
+import tempfile
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import anyio
 
+from ripwrap._concurrency import defer_interrupts
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._operations.rank import FileTerms, RankRequest, find_terms, rank_request, read_raw_files
 from ripwrap._operations.search import search_messages
 from ripwrap._ripgrep.command import files_query, search_query
 from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
-from ripwrap._ripgrep.listing_collector import NO_LIMIT, ListingCollector
+from ripwrap._ripgrep.page_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
@@ -29,9 +33,100 @@ from ripwrap.errors import GlobError, PatternError, RipwrapError, UnknownTypeErr
 from ripwrap.models import FileCount, Match, PathError
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.places.candidates import Candidates
-from ripwrap.repositories.lease import Lease, dask_cancellation, wait_for_cancellation, wait_for_lease
 from ripwrap.repositories.models import Root, RootError, Worker, incomplete_error, root_error
 from ripwrap.results import GrepResult
+
+LEASE_SECONDS = 15.0
+"""Seconds without a touch of the file, after which a task assumes that the calling process has ended."""
+_TOUCH_INTERVAL = 1.0
+_WATCH_INTERVAL = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """File that exists as long as a call runs."""
+
+    path: str
+    host: str
+
+
+@asynccontextmanager
+async def hold_lease(folder: str | None = None) -> AsyncGenerator[Lease]:
+    """Make the file of a call, touch it while the block runs, and remove it at the end."""
+    where = tempfile.gettempdir() if folder is None else folder
+    with defer_interrupts():
+        descriptor, path = tempfile.mkstemp(prefix="ripwrap-lease-", dir=where)
+        os.close(descriptor)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_touch, path)
+            try:
+                yield Lease(path, socket.gethostname())
+            finally:
+                group.cancel_scope.cancel()
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+async def _touch(path: str) -> None:
+    while True:
+        await anyio.sleep(_TOUCH_INTERVAL)
+        with suppress(OSError):
+            os.utime(path)
+
+
+async def wait_for_lease(lease: Lease, seconds: float = LEASE_SECONDS) -> None:
+    """Wait until the call has ended. On another machine that cannot see the file of the call, wait for ever."""
+    if _touched(lease) is None and lease.host != socket.gethostname():
+        await anyio.sleep_forever()
+    # Compare modification times only with each other: the clock of a file server may differ from the local one.
+    last, since = _touched(lease), time.monotonic()
+    while last is not None and time.monotonic() - since < seconds:
+        await anyio.sleep(_WATCH_INTERVAL)
+        touched = _touched(lease)
+        if touched != last:
+            last, since = touched, time.monotonic()
+
+
+async def wait_for_cancellation(is_cancelled: Callable[[], bool]) -> None:
+    """Call `is_cancelled` repeatedly, and return when it returns True."""
+    while not is_cancelled():  # noqa: ASYNC110 - Dask sets no event
+        await anyio.sleep(_WATCH_INTERVAL)
+
+
+def dask_cancellation() -> Callable[[], bool] | None:
+    """Return a function that returns True if this task of Dask was cancelled or has ended.
+
+    Outside of a task of Dask, return `None`.
+
+    A running task that was cancelled has the state `cancelled` until it ends
+    (https://distributed.dask.org/en/stable/worker-state.html, "Task states").
+    """
+    distributed: Any = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        worker = distributed.get_worker()
+    except ValueError:  # this is not a thread of a worker
+        return None
+    key = worker.get_current_task()
+
+    def is_cancelled() -> bool:
+        state = worker.state.tasks.get(key)
+        return state is None or state.state == "cancelled"
+
+    return is_cancelled
+
+
+def _touched(lease: Lease) -> int | None:
+    try:
+        return os.stat(lease.path).st_mtime_ns
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return 0  # a file server that does not answer for a moment
+
 
 PAGE_MATCHES = 5_000
 """Maximum number of matches in one page that a worker returns."""
@@ -267,7 +362,7 @@ def run_task(task: RootTask[Any]) -> ResultPage[Any]:
     """Run a task in a worker, and return a page of its results.
 
     If the call that sent the task ends first, the task and its rg are ended, too, unless this worker cannot notice the
-    end (see `ripwrap.repositories.lease`).
+    end (see `ripwrap.repositories.requests`).
     """
     return anyio.run(_run_task, task, dask_cancellation())
 

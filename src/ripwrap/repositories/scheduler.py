@@ -20,9 +20,17 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from ripwrap._ripgrep.limiter import slot
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import BinaryError, CapabilityError
-from ripwrap.repositories.lease import Lease, hold_lease
 from ripwrap.repositories.models import RootError, Worker, incomplete_error, root_error
-from ripwrap.repositories.requests import QUESTION_ERRORS, ROOT_ERRORS, ResultPage, RootTask, fail_after, run_task
+from ripwrap.repositories.requests import (
+    QUESTION_ERRORS,
+    ROOT_ERRORS,
+    Lease,
+    ResultPage,
+    RootTask,
+    fail_after,
+    hold_lease,
+    run_task,
+)
 
 BUFFER = 256
 """Maximum number of results that wait for the consumer; with `order="root"`, the maximum for each running root."""

@@ -1,19 +1,73 @@
 """Read all versions of files in a git history; `ripwrap.sources.git` has the limits."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
 
 from ripwrap._subprocess import open_temporary_file
-from ripwrap.errors import SearchError
+from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import Commit
 from ripwrap.options import Directories, StrPath
 from ripwrap.sources.base import Item, NamedItem, NamedSource
-from ripwrap.sources.dates import read_date, readable_date
-from ripwrap.sources.git import LONG_NAME, Budget, GitSource
-from ripwrap.sources.git_paths import holds, missing_path_error
-from ripwrap.sources.git_process import LOG_MARK, MAX_RECORD_BYTES, PLAIN_LOG
-from ripwrap.sources.lifetimes import REGULAR, Diffs, Lifetimes
+from ripwrap.sources.git import LONG_NAME, MAX_BLOB_BYTES, REGULAR, Budget, Diffs, GitSource, Lifetimes
+from ripwrap.sources.git_process import LOG_MARK, MAX_RECORD_BYTES, PLAIN_LOG, Git, holds, missing_path_error
+from ripwrap.sources.repository import real_directories
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def check_date(since: str | None) -> str | None:
+    """Check a date for `git log --since`, and return it. Return `None` if `since` is `None`.
+
+    A date without a time, such as `2024-01-31`, is returned with the time 00:00. Other texts, such as `2 weeks ago`,
+    are returned unchanged; git checks them later.
+    """
+    if since is None:
+        return None
+    if not isinstance(since, str):
+        raise TypeError(f"since must be a str or None, got {type(since).__name__}")
+    if not since.strip() or "\0" in since:
+        raise date_error(since)
+    if not _DATE.fullmatch(since.strip()):
+        return since
+    try:
+        datetime.fromisoformat(since.strip())
+    except ValueError:
+        raise date_error(since) from None
+    # git reads a date without a time as that day at the current time of day (approxidate), so add midnight.
+    return f"{since.strip()} 00:00"
+
+
+def date_error(since: str) -> ValueError:
+    """Return the error for a text that is not a date, or is a date that git cannot read."""
+    return ValueError(HintedText(Hint("since", kind="correct"), f" must be a date such as '2024-01-31', got {since!r}"))
+
+
+def read_date(text: str) -> datetime:
+    """Parse a date that git wrote. If its time zone is invalid, read the date as UTC.
+
+    An invalid date, or a date after the year 9999, becomes the beginning of 1970; git allows both.
+    """
+    for known in (text, f"{text[:19]}Z"):
+        with suppress(ValueError):
+            return datetime.fromisoformat(known)
+    return datetime.fromtimestamp(0, UTC)
+
+
+def readable_date(git: Git, since: str) -> str:
+    """Check that git can read a date, and return it. `git log` would read any other text as the current time."""
+    try:
+        git.read("config", "--type=expiry-date", f"--default={since}", "--get", "ripwrap.since")
+    except SearchError as error:
+        if error.returncode is None:  # git could not be started
+            raise
+        raise date_error(since) from None
+    return since
+
 
 _PLAIN_DIFF = (
     *("--always", "-r", "--root", "--raw", "-z", "--no-renames", "--no-abbrev", "--relative"),
@@ -205,3 +259,69 @@ def _fields(first: bytes, records: Iterator[bytes]) -> tuple[bytes, ...]:
     """Return the fields of the commit whose first record in the log is `first`; long fields are cut."""
     fields = (first[len(LOG_MARK) :], *(next(records, b"") for _ in range(4)))
     return tuple(field[:MAX_RECORD_BYTES] for field in fields)
+
+
+MAX_COMMITS = 3_000
+"""Maximum number of commits, the newest first."""
+MAX_PATHS = 30
+"""Maximum number of files of a commit; a commit with more says little about each of them, and is left out."""
+MAX_MESSAGE_BYTES = 1_000
+"""Maximum number of bytes of a message; the rest is left out."""
+_MAX_PATH_BYTES = 1_000
+_CHANGES_LOG = (
+    *("log", f"--max-count={MAX_COMMITS}", "--no-merges", "--name-only", "--relative", "-z", "--no-renames"),
+    *("--format=tformat:%x01%B%x00", "--no-ext-diff", *PLAIN_LOG),
+)
+
+
+class ChangedFiles(NamedTuple):
+    """Commit, with the files that it changed."""
+
+    message: str
+    paths: tuple[str, ...]
+
+
+class ChangeReader:
+    """Reader of the last commits of the repository of a directory; use it as a context manager."""
+
+    def __init__(self, cwd: str, repositories: Directories, deadline: float) -> None:
+        """Choose the repository; git runs when it is read.
+
+        Args:
+            cwd: Directory in a repository; only changes of files in it are read.
+            repositories: Directories in which the repository must be, with all directories that it uses.
+            deadline: Time, as `time.monotonic()` gives it, at which reading ends.
+        """
+        self._git = Git(cwd, real_directories(repositories), MAX_BLOB_BYTES)
+        self._git.deadline = deadline
+
+    def __enter__(self) -> "ChangeReader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._git.close()
+
+    def tip(self) -> bytes:
+        """Return the id of the commit that is checked out."""
+        self._git.open()
+        return self._git.read("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+
+    def changes(self) -> Generator[ChangedFiles]:
+        """Yield the commits, the newest first; raise the errors of `tip()`."""
+        with self._git.lines(*_CHANGES_LOG) as output:
+            message, paths = b"", list[bytes]()
+            for record in output.records():
+                text = record.lstrip(b"\n")
+                if text.startswith(LOG_MARK):
+                    yield from _change(message, paths)
+                    message, paths = text.removeprefix(LOG_MARK)[:MAX_MESSAGE_BYTES], []
+                elif 0 < len(text) <= _MAX_PATH_BYTES and len(paths) <= MAX_PATHS:
+                    paths.append(text)
+            yield from _change(message, paths)
+
+
+def _change(message: bytes, paths: Sequence[bytes]) -> Iterator[ChangedFiles]:
+    if 0 < len(paths) <= MAX_PATHS:
+        yield ChangedFiles(
+            message.decode("utf-8", "replace"), tuple(os.fsdecode(path).replace("/", os.sep) for path in paths)
+        )

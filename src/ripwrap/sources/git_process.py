@@ -13,7 +13,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, cast
 
 from ripwrap._concurrency import defer_interrupts
@@ -26,10 +26,29 @@ from ripwrap._subprocess import (
     wait_for_exit,
     wait_for_output,
 )
-from ripwrap._subprocess.programs import find_program
 from ripwrap._text import shown
+from ripwrap._windows import IS_WINDOWS, path_entries
 from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.options import StrPath
 from ripwrap.sources.repository import RepositoryFinder, prepare
+
+
+def find_program(name: str, *, windows: bool = IS_WINDOWS) -> str | None:
+    """Return the path of a program in an absolute directory of PATH; `None` if no such directory has it.
+
+    If `subprocess` gets only a name, it may start a program in the current directory, which may be an untrusted
+    checkout. CreateProcess looks there first, and then in PATH
+    (https://learn.microsoft.com/windows/win32/api/processthreadsapi).
+    On POSIX, a relative entry of PATH such as `.` has the same effect.
+    """
+    path = os.environ.get("PATH", os.defpath)
+    entries = path_entries(path) if windows else path.split(os.pathsep)
+    file = f"{name}.exe" if windows else name
+    for program in (os.path.join(entry, file) for entry in entries if os.path.isabs(entry)):
+        if os.path.isfile(program) and os.access(program, os.X_OK):
+            return program
+    return None
+
 
 _KEPT_VARIABLES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 """Variables `GIT_…` of the environment that reach git. All others are dropped: many choose what git reads or starts."""
@@ -321,3 +340,39 @@ def _git_error(argv: tuple[str, ...], code: int, stderr: bytes) -> SearchError:
     text = stderr.decode("utf-8", "replace").strip()
     command = argv[len(_GLOBAL_OPTIONS) + 1]
     return SearchError(f"git {command} failed: {text or f'exit code {code}'}", argv=argv, returncode=code, stderr=text)
+
+
+_MAX_NAMED = 100
+"""Maximum number of paths in an error."""
+
+
+def holds(root: str, name: str) -> bool:
+    """Return True if a file is at a path, or below it."""
+    return root in (os.curdir, name) or name.startswith(f"{root}/")
+
+
+def missing_path_error(rev: str, paths: Sequence[str]) -> FileNotFoundError:
+    """Return the error for paths that a revision does not have."""
+    text = HintedText(f"no such path in {rev}; check ", Hint("paths", kind="correct"))
+    return FileNotFoundError(errno.ENOENT, text, ", ".join(map(shown, paths[:_MAX_NAMED])))
+
+
+def relative_path(cwd: str, path: StrPath) -> str:
+    """Return a path relative to `cwd`, with `/` as separator."""
+    text = os.fspath(path)
+    if not text:
+        raise ValueError("a path is empty; pass '.' for the directory itself")
+    try:
+        relative = os.path.normpath(os.path.relpath(text, cwd) if os.path.isabs(text) else text).replace(os.sep, "/")
+    except ValueError:  # on another drive of Windows
+        relative = ".."
+    if relative == ".." or relative.startswith("../"):
+        raise ValueError(
+            HintedText(
+                f"the path {shown(text)} is outside of {shown(cwd)}, the only directory that ",
+                Hint("rev"),
+                " searches; check ",
+                Hint("cwd", kind="correct"),
+            )
+        )
+    return relative

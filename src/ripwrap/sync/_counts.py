@@ -5,8 +5,8 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Unpack
 
 from ripwrap._operations.counts import counts_request, paths_request, run_file_types
-from ripwrap._operations.streaming import run_stream_blocking
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap._ripgrep.stream import run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import FileCount

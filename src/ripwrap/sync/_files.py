@@ -5,8 +5,8 @@ from collections.abc import Generator, Iterable
 from typing import Unpack
 
 from ripwrap._operations.files import files_request
-from ripwrap._operations.streaming import metered, run_stream_blocking
 from ripwrap._ripgrep.progress import OnProgress
+from ripwrap._ripgrep.stream import metered, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.options import StrPath

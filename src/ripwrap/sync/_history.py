@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Unpack
 
 from ripwrap._operations.history import history_request
-from ripwrap._operations.streaming import run_stream_blocking
+from ripwrap._ripgrep.stream import run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import HistoryMatch

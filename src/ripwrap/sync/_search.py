@@ -5,8 +5,8 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Literal, Unpack, overload
 
 from ripwrap._operations.search import captures_request, messages_request, search_request
-from ripwrap._operations.streaming import metered, run_stream_blocking
 from ripwrap._ripgrep.progress import OnProgress
+from ripwrap._ripgrep.stream import metered, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import CapturedMatch, Match, Message

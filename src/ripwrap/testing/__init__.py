@@ -23,10 +23,8 @@ pytest loads the fixtures `rg_tree` and `fake_rg` of `ripwrap.testing.plugin` by
 The modules import ripwrap's models only when they are needed, because pytest loads the plugin in every run.
 """
 
-from ripwrap.testing.assertions import assert_absent
-from ripwrap.testing.builders import grep_result, match
+from ripwrap.testing.builders import assert_absent, grep_result, match, tree, write_tree
 from ripwrap.testing.fakes import Behavior, FakeRg, fake, misbehaving
-from ripwrap.testing.trees import tree, write_tree
 
 __all__ = [
     "Behavior",

@@ -139,7 +139,7 @@ def selection(flags: Flags, settings: Mapping[str, Any]) -> Callable[[str], bool
 
         return selects
     sys.path[:] = settings["path"]
-    from ripwrap._ignore.names import NameSelection
+    from ripwrap._ignore.rules import NameSelection
 
     options = {"glob": globs, "type": types, "type_not": types_not, "hidden": hidden}
     try:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from ripwrap.testing.builders import write_tree
 from ripwrap.testing.fakes import FakeRg, fake
-from ripwrap.testing.trees import write_tree
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ripwrap._code.outline import Section
     from ripwrap._code.references import Reference
-    from ripwrap.workspace.codebase_search_tool import CodebaseSearchOptions, CodebaseSearchResult, CodePlace
+    from ripwrap.workspace.codebase_search import CodebaseSearchOptions, CodebaseSearchResult, CodePlace
     from ripwrap.workspace.core import Workspace, schemas
-    from ripwrap.workspace.find_files_tool import FindFilesOptions, FindFilesResult
-    from ripwrap.workspace.find_references_tool import FindReferencesOptions, FindReferencesResult
+    from ripwrap.workspace.find_files import FindFilesOptions, FindFilesResult
+    from ripwrap.workspace.find_references import FindReferencesOptions, FindReferencesResult
     from ripwrap.workspace.grep_content_tool import ContentMatch, GrepContentOptions, GrepContentResult
     from ripwrap.workspace.index_results import (
         IndexCodebaseResult,
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
         RootHealth,
         RootStatus,
     )
-    from ripwrap.workspace.listing_tools import ListEntry, ListResult, LsOptions, TreeOptions
+    from ripwrap.workspace.listing import ListEntry, ListResult, LsOptions, TreeOptions
     from ripwrap.workspace.read_file import LineBlock, ReadFileOptions, ReadFileResult
-    from ripwrap.workspace.replace_content_tool import ReplaceContentOptions, ReplaceContentResult
+    from ripwrap.workspace.replace_content import ReplaceContentOptions, ReplaceContentResult
     from ripwrap.workspace.resolve import ResolveResult
     from ripwrap.workspace.results import FileHits, FileInfo, ToolResult
     from ripwrap.workspace.tool import Tool

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from ripwrap._ripgrep.round_robin import shares
+from ripwrap._ripgrep.page_collector import shares
 from ripwrap._text import plural
 from ripwrap.workspace.grep_content_tool import ContentMatch, GrepContentResult
 from ripwrap.workspace.results import ToolResult

@@ -1,25 +1,77 @@
 """One call of `grep_content`: its arguments, and the queries and steps of rg that follow from them; no I/O."""
 
+import os
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ripwrap._ripgrep.command import search_query
-from ripwrap._ripgrep.line_ends import across_line_ends
-from ripwrap._ripgrep.page_collector import PageRequest
-from ripwrap._ripgrep.protocols import Step
+from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, RoundRobinCollector
+from ripwrap._ripgrep.pattern_errors import across_line_ends
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode, Query
+from ripwrap._text import plural
+from ripwrap.errors import SearchError
 from ripwrap.options import SearchOptions
 from ripwrap.places.candidates import Candidates
-from ripwrap.workspace.collector import RoundRobinMatchCollector
+from ripwrap.results import FileMatches
+from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
 from ripwrap.workspace.grep_content_tool import GrepContentArguments
 from ripwrap.workspace.memory import Memory
+from ripwrap.workspace.notes import GREP_ESCAPE
 from ripwrap.workspace.redact import Redactor
+from ripwrap.workspace.results import shown_start
 from ripwrap.workspace.scope import FileFilter, PathFilter, ReportProgress, Scope, Settings, pattern_options
 
 if TYPE_CHECKING:
     from ripwrap.workspace.grep_items import ItemSearch
+
+
+class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
+    """Collector that takes the first match of every file, then the second, and so on, and reports progress.
+
+    rg joins matches over several lines into one record if no line is between them, and `count` counts each of them
+    (rg-facts 17). A page consists of records, and `hits` has the numbers that `count` has.
+    """
+
+    def __init__(
+        self,
+        page_request: PageRequest,
+        allowed: PathFilter | None,
+        progress: ReportProgress | None,
+        *,
+        joined: bool = False,
+    ) -> None:
+        """Set the page and the filters; `joined` is True if a record may have several matches."""
+        super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
+        self._progress = progress
+        self._counts_together = not joined
+        self._hits = Counter[str]()
+
+    @property
+    def hits(self) -> int:
+        """Number of matches so far, also of those that rg joins."""
+        return self.matches if self._counts_together else self._hits.total()
+
+    def hits_of(self, file: FileMatches) -> int:
+        """Return the number of matches in a file, also of those that rg joins."""
+        return file.total_matches if self._counts_together else self._hits[file.path]
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output, and report the number of matches so far."""
+        super().feed(chunk)
+        if self._progress is not None:
+            self._progress(self.matches)
+
+    def _match(self, record: bytes) -> None:
+        before = self.matches
+        super()._match(record)
+        if not self._counts_together and self.matches > before and self._path is not None:
+            # In a JSON string, the quotes of this text would have backslashes.
+            self._hits[os.fsdecode(self._path)] += max(1, record.count(b'},"start":'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +168,55 @@ class ContentCall:
         return Step(
             self.query(options), partial(RoundRobinMatchCollector, page_request, allowed, self.progress), timeout
         )
+
+
+SECONDS = 1.0
+"""Time limit in seconds for the search."""
+
+_NAME = re.compile(r"(?:\\b)?([A-Za-z][A-Za-z0-9_-]{2,63})(?:\\b)?")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_MAX_WORDS = 8
+
+
+def other_pattern(pattern: str, *, fixed_strings: bool) -> str | None:
+    r"""Return a regular expression for what a pattern may mean; `None` if it is clear.
+
+    `\|` and the like lose their backslash, which grep needs. `getUserName` becomes a name of the same words in snake,
+    camel or kebab case, in the singular or plural. The case is ignored.
+    """
+    if not fixed_strings and GREP_ESCAPE.search(pattern):
+        return GREP_ESCAPE.sub(r"\1\2", pattern)
+    name = _NAME.fullmatch(pattern)
+    words = _WORD.findall(name[1]) if name else []
+    if not 0 < len(words) <= _MAX_WORDS or len(words[-1]) < 3:
+        return None
+    *first, last = (word.lower() for word in words)
+    return "(?i)" + "[-_]?".join((*first, _either_number(last)))
+
+
+def _either_number(word: str) -> str:
+    """Return a regular expression for the singular and the plural of a word."""
+    if word.endswith("ies") or (word.endswith("y") and word[-2] not in "aeiou"):
+        return f"{word.removesuffix('ies').removesuffix('y')}(?:y|ies)"
+    return word if word.endswith("ss") or word[-1].isdigit() else f"{word.removesuffix('s')}s?"
+
+
+async def other_spellings_note(run: Runner, call: ContentCall) -> str:
+    """Return a sentence about matches of another pattern, with the pattern; empty if there are none in `SECONDS`."""
+    arguments = call.arguments
+    pattern = other_pattern(arguments.pattern, fixed_strings=arguments.fixed_strings)
+    if pattern is None:
+        return ""
+    own = {"pattern": pattern, "fixed_strings": False, "multiline": False}
+    other = replace(call, arguments=arguments.model_copy(update=own), progress=None, candidates=None)
+    options: dict[str, Any] = {**other.options, "before_context": 0, "after_context": 0}
+    timeout = SECONDS if call.scope.timeout is None else min(SECONDS, call.scope.timeout)
+    try:
+        found = await run.collect(other.step(cast("SearchOptions", options), PageRequest(0, 1, 1, 0, 0, None), timeout))
+    except SearchError:
+        return ""
+    if not found.matches:
+        return ""
+    least = "at least " if found.timed_out else ""
+    much = f"{least}{plural(found.matches, 'match', 'es')} in {plural(found.files, 'file')}"
+    return f'pattern="{shown_start(pattern)[:MAX_QUOTED_CHARS]}" has {much}.'

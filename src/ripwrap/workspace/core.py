@@ -19,15 +19,15 @@ import anyio.to_thread
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.workspace.arguments import parameter_descriptions, schema_of
 from ripwrap.workspace.base import BaseWorkspace
-from ripwrap.workspace.codebase_search_tool import CodebaseSearchMethods
-from ripwrap.workspace.find_files_tool import FindFilesMethods
-from ripwrap.workspace.find_references_tool import FindReferencesMethods
+from ripwrap.workspace.codebase_search import CodebaseSearchMethods
+from ripwrap.workspace.find_files import FindFilesMethods
+from ripwrap.workspace.find_references import FindReferencesMethods
 from ripwrap.workspace.grep_content_tool import GrepContentMethods
 from ripwrap.workspace.index_codebase_tools import IndexMethods
-from ripwrap.workspace.listing_tools import ListingMethods
+from ripwrap.workspace.listing import ListingMethods
 from ripwrap.workspace.raw_files import RawFileMethods
 from ripwrap.workspace.read_file import ReadFileMethods
-from ripwrap.workspace.replace_content_tool import ReplaceContentMethods
+from ripwrap.workspace.replace_content import ReplaceContentMethods
 from ripwrap.workspace.resolve import ResolveMethods
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress

@@ -13,14 +13,12 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, cast
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._operations.explain import Probe
-from ripwrap._operations.grep import counts_text, explanation, in_hidden_files
+from ripwrap._operations.grep import Probe, counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder, too_long_text
 from ripwrap._ripgrep.exit_status import UNCOUNTED, Exit
-from ripwrap._ripgrep.listing_collector import NO_LIMIT, ListingCollector
-from ripwrap._ripgrep.page_collector import PageRequest
+from ripwrap._ripgrep.page_collector import NO_LIMIT, ListingCollector, PageRequest
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode
 from ripwrap._text import as_utf8, nothing_found, plural
@@ -30,13 +28,11 @@ from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import spell_as_argument
 from ripwrap.workspace.budget import MAX_REACHABLE, Page, fit_to_budget, shortened
-from ripwrap.workspace.collector import RoundRobinMatchCollector
-from ripwrap.workspace.content_call import ContentCall
+from ripwrap.workspace.close_names import names_on_disk, resolve_names
+from ripwrap.workspace.content_call import ContentCall, RoundRobinMatchCollector, other_spellings_note
 from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
-from ripwrap.workspace.literal_names import names_on_disk, resolve_names
 from ripwrap.workspace.memory import page_note
-from ripwrap.workspace.notes import escape_note, listed, notes_of, unused_index_note
-from ripwrap.workspace.other_spellings import other_spellings_note
+from ripwrap.workspace.notes import escape_note, listed, notes_of, unsearched_notes, unused_index_note
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.results import FileHits, shown_start
 from ripwrap.workspace.scope import (
@@ -50,7 +46,6 @@ from ripwrap.workspace.scope import (
 )
 from ripwrap.workspace.shown_lines import content_matches
 from ripwrap.workspace.tool import ToolCall
-from ripwrap.workspace.unsearched import unsearched_notes
 
 if TYPE_CHECKING:
     from ripwrap.workspace.expansion import SourceFile

@@ -19,13 +19,12 @@ from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import as_utf8, plural
 from ripwrap.errors import Hint, HintedText, spell
-from ripwrap.index.base import BaseIndex
+from ripwrap.index.base import BaseIndex, check_weight, weight_without_embedder_error
 from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits, describe, limits_of
 from ripwrap.index.maintenance import Remedy, check_index, prune_views
 from ripwrap.index.models import CheckResult, IndexStatus, RefreshResult
 from ripwrap.index.models import Progress as Done
 from ripwrap.index.search import IndexResults
-from ripwrap.index.settings import check_weight, weight_without_embedder_error
 from ripwrap.index.storage.database import DamageError
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.options import StrPath

@@ -29,11 +29,10 @@ from ripwrap.workspace.anchors import HASHED_CHARS, MAX_QUOTED_CHARS, SEPARATOR,
 from ripwrap.workspace.arguments import ToolArguments, is_given, join_paths, join_ranges
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines
-from ripwrap.workspace.results import ToolResult
+from ripwrap.workspace.results import ToolResult, first_entries
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Settings
 from ripwrap.workspace.shown_lines import snippet
-from ripwrap.workspace.structured import first_entries
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
 _BINARY_CHECK_BYTES = 8_192

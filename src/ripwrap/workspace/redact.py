@@ -253,7 +253,7 @@ class _Finder:
 
     def __init__(self, rule: Rule) -> None:
         """Set the rule."""
-        from ripwrap._scan.allow_comment import ALLOW_COMMENT  # late: it makes Pydantic's first validator
+        from ripwrap._scan.rules import ALLOW_COMMENT  # late: it makes Pydantic's first validator
 
         # A line with the comment `gitleaks:allow` has a known secret, which is masked as well.
         kept = tuple(one for one in rule.allowlists if one != ALLOW_COMMENT)

@@ -15,15 +15,40 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import PurePath
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._overlay import active_overlay
 from ripwrap._text import as_utf8, path_from_shown, shown_path
-from ripwrap._windows import IS_WINDOWS, why_misleading
+from ripwrap._windows import IS_WINDOWS, is_foreign_path, why_misleading
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
 from ripwrap.workspace.deny import DeniedPaths, DenyRules
-from ripwrap.workspace.uris import file_path
+
+
+def file_path(uri: str) -> tuple[str, str]:
+    """Return the absolute path and the query of a file:// address.
+
+    Raises:
+        ValueError: The address is not a file:// address of this machine.
+    """
+    parts = urlsplit(uri)
+    path = _windows_path(parts.path) if IS_WINDOWS else os.fsdecode(unquote_to_bytes(parts.path))
+    if (
+        parts.scheme != "file"
+        or parts.netloc not in ("", "localhost")
+        or not os.path.isabs(path)
+        or (IS_WINDOWS and is_foreign_path(path))
+    ):
+        raise ValueError("it is not a file:// address of this machine")
+    return path, parts.query
+
+
+def _windows_path(path: str) -> str:
+    from urllib.request import url2pathname  # late: it imports the clients of HTTP
+
+    return url2pathname(path)
+
 
 _MAX_NEAR = 2_000
 """Maximum number of entries of a directory among which an error looks for a near name."""

@@ -6,11 +6,12 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Itera
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import PurePath
 from typing import Protocol, TypeAlias, cast
 
 from ripwrap._ripgrep.command import check_text, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.page_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._subprocess import TemporaryFolder
 from ripwrap._text import path_from_shown, plural, shown
@@ -20,10 +21,77 @@ from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.deny import DeniedPaths, escaped
-from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redaction, Redactor
 from ripwrap.workspace.results import shown_start
 from ripwrap.workspace.sandbox import RootLocation, Sandbox
+
+SYSTEM_DIRECTORIES = ("/proc", "/sys")
+DEVICE_DIRECTORIES = ("/dev", "/run")  # without their subdirectories, such as /dev/shm/project and /run/media/disk
+NETWORK_FILE_SYSTEMS = re.compile(
+    r"nfs\d?|cifs|smb\d?|smbfs|smb3|afs|afpfs|9p|ceph|lustre|gpfs|beegfs|glusterfs|ncpfs|coda|davfs|webdav"
+    r"|fuse\.(?:sshfs|s3fs|gcsfuse|rclone|glusterfs|davfs2?|ceph|blobfuse2?|goofys|juicefs)"
+)
+ESCAPED_BYTE = re.compile(r"\\([0-7]{3})")  # `/proc/self/mountinfo` writes a space as \040 (proc_pid_mountinfo(5))
+
+
+@dataclass(frozen=True, slots=True)
+class GuardLimits:
+    """Limits for a search in a directory where a search may take forever."""
+
+    max_depth: int
+    timeout: float
+    place: str
+
+    @property
+    def note(self) -> str:
+        """Sentence that names the limits, to add to an answer."""
+        return (
+            f"This is {self.place}, so the search is limited to {self.max_depth} levels, one file system and "
+            f"{self.timeout:g} seconds; pass a directory in it as path to search deeper."
+        )
+
+
+def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
+    """Return the limits for a search in a real path, or None for a usual directory; no I/O."""
+    here = PurePath(path)
+    if here == PurePath(here.anchor):
+        return GuardLimits(4, 5.0, "the whole file system")
+    if path in DEVICE_DIRECTORIES or any(here.is_relative_to(system) for system in SYSTEM_DIRECTORIES):
+        return GuardLimits(4, 5.0, f"{path}, a system directory")
+    if PurePath(home).is_relative_to(here):
+        return GuardLimits(6, 10.0, "a home directory or a directory above one")
+    if kind := _network(here, mounts):
+        return GuardLimits(16, 10.0, f"a network file system ({kind})")
+    return None
+
+
+def _network(path: PurePath, mounts: str) -> str:
+    """Return the type of a path's file system if it is a network file system; otherwise an empty string."""
+    deepest, kind = -1, ""
+    for line in mounts.splitlines():
+        left, _, right = line.partition(" - ")
+        fields = left.split(" ")
+        if len(fields) < 5 or not right:
+            continue
+        point = PurePath(ESCAPED_BYTE.sub(lambda octal: chr(int(octal[1], 8)), fields[4]))
+        if path.is_relative_to(point) and len(point.parts) >= deepest:
+            deepest, kind = len(point.parts), right.split(" ")[0]
+    return kind if NETWORK_FILE_SYSTEMS.fullmatch(kind) else ""
+
+
+def mounted() -> str:
+    """Return Linux's list of mounts, or an empty string on other systems."""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def home() -> str:
+    """Return the real path of the user's home directory."""
+    return os.path.realpath(os.path.expanduser("~"))
+
 
 ReportProgress: TypeAlias = Callable[[int], None]
 PathFilter: TypeAlias = Callable[[str], bool]

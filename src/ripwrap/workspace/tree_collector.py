@@ -9,7 +9,7 @@ from typing import cast
 
 from ripwrap._operations.tree import TreeDirectory, directory_at, insert_parts
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.listing_collector import BaseListingCollector
+from ripwrap._ripgrep.page_collector import BaseListingCollector
 from ripwrap.options import FileOptions
 from ripwrap.workspace.scope import ReportProgress, Scope
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ignore.rules import TOO_MANY_RULES, IgnoreRule, IgnoreStack, Rules, match_text, rules_in
-from ripwrap._ripgrep.stderr import path_error
+from ripwrap._ripgrep.exit_status import path_error
 from ripwrap._windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError
 from ripwrap.models import PathError

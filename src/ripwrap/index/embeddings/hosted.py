@@ -22,7 +22,7 @@ import anyio.from_thread
 import anyio.to_thread
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from ripwrap.binary.settings import offline, redact
+from ripwrap.binary.cache import offline, redact
 from ripwrap.errors import EmbeddingError, EmbedReason, Hint
 from ripwrap.index.embeddings.protocol import Destination, Limits
 

@@ -21,10 +21,17 @@ from ripwrap._concurrency import ProcessLock, hold_lock_async, in_thread
 from ripwrap._text import in_seconds, plural
 from ripwrap.errors import EmbeddingError, EmbedReason, Hint, HintedText, RipwrapError
 from ripwrap.index.embeddings.batching import Embedded, Failed, LengthError, SentCounter, embed_all, embed_query
-from ripwrap.index.embeddings.cache import VectorCache
 from ripwrap.index.embeddings.protocol import Embedder, Limits, describe, limits_of, provider_of
-from ripwrap.index.embeddings.queries import QUERIES
-from ripwrap.index.embeddings.storage import Complete, drop_model, drop_one, find_missing, store_batch, texts_of
+from ripwrap.index.embeddings.storage import (
+    QUERIES,
+    Complete,
+    VectorCache,
+    drop_model,
+    drop_one,
+    find_missing,
+    store_batch,
+    texts_of,
+)
 from ripwrap.index.models import EmbedderInfo, EmbeddingFailure, VectorSearch
 from ripwrap.index.storage.database import read_transaction, write_transaction
 from ripwrap.index.storage.files import vectors_file

@@ -35,8 +35,7 @@ from ripwrap.index.storage.database import (
     write_transaction,
 )
 from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError, limit_advice, location_error
-from ripwrap.index.storage.files import IndexFiles, foreign_file_error, is_blank
-from ripwrap.index.storage.ownership import known_mark, make_mark
+from ripwrap.index.storage.files import IndexFiles, foreign_file_error, is_blank, known_mark, make_mark
 from ripwrap.index.storage.packages import HAS_SQLITE, Connection, sqlite3
 from ripwrap.index.storage.postings import Postings
 from ripwrap.index.storage.schema import (
