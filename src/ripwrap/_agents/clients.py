@@ -1,4 +1,4 @@
-"""The agents that install knows: their configuration files, and what is written into each.
+"""The agents that install knows: their configuration files, what is written into each, and the texts for models.
 
 The formats are those of the clients' documentation in November 2026; `docs/how-to/mcp.md` shows them.
 """

@@ -1,4 +1,4 @@
-"""Add an entry to a text of JSON, and remove it, without a change of any other byte; no I/O.
+"""Add an entry to a text of JSON, or a marked block to Markdown or TOML, and change no other byte; no I/O.
 
 The text may have comments and trailing commas, as VS Code and opencode accept them. The text is never written anew: an
 entry is one insertion at the beginning of its object or array, on a line of its own if the other members have theirs.

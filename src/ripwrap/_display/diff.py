@@ -1,4 +1,4 @@
-"""Convert matches with replacements to a unified diff; no I/O."""
+"""Convert matches to plain text as `grep -n` prints it, and replacements to a unified diff; no I/O."""
 
 import os
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Collect the matches that rg reports, each with its replacement; no I/O."""
+"""Collect the matches that rg reports, each with its replacement, and count those that a plan leaves out."""
 
 import os
 import sys

@@ -1,4 +1,10 @@
-"""Read ignore files as rg does: parse their lines, and apply their precedence."""
+"""Read ignore files as rg does, apply their precedence, and decide which items are searched.
+
+Decide which items are searched: things with a name that are no files on the disk, such as members of an archive.
+
+The checks have the same order as in rg 15.2 (`matched()` in `crates/ignore/src/dir.rs`): globs, types, hidden files.
+Which files on the disk are left out, rg says itself (`ripwrap._ripgrep.debug_log`).
+"""
 
 import logging
 import os

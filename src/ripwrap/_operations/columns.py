@@ -1,4 +1,18 @@
-"""Search files and yield the matches in batches of columns, with one list for each field."""
+"""Search files and yield the matches in batches of columns, with one list for each field.
+
+Decode rg's JSON lines into `Columns` (a list for each field of a match), without a model for each match; no I/O.
+
+One regular expression splits a chunk of output at its matches, so that Python code runs once for a chunk and not once
+for a match. The texts of all records are decoded together, as one JSON array. The regular expression relies on three
+facts about rg's output:
+
+- rg writes the keys of a record in one order, without spaces
+  (https://docs.rs/grep-printer/*/grep_printer/struct.JSON.html).
+- A quote inside of a JSON string has a backslash before it. So `"},"line_number":` is never a part of a string.
+- A path or line that is not UTF-8 has the key `bytes` in place of `text`.
+
+`MessageDecoder` decodes the records that the regular expression does not match, one by one, with the same result.
+"""
 
 import re
 from collections import deque

@@ -1,4 +1,15 @@
-"""Find words of a query in a path, and lower the scores of files that queries rarely ask for (tests, for example)."""
+"""Find the words and files that a query names in paths, and lower the scores of files that queries rarely ask for.
+
+Find the names of files that a query has, such as `package.json` or `src/config.py`; no I/O.
+
+A query has the name of a file in one of these forms:
+
+- as a word with a dot or slash, e.g. 'where is package.json', or `src/config.py`, which also names `lib/src/config.py`;
+- as a word of a name without an extension, spelled as the file (`Makefile`), or a word that ends in `file`;
+- as its only word besides words such as 'where', perhaps without the extension: `config` for `src/config.py`.
+
+Case counts only where it is said. Names are compared in Unicode's normal form NFC.
+"""
 
 import math
 import re

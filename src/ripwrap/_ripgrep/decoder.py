@@ -1,4 +1,4 @@
-"""Decode rg's output into messages, paths and counts, incrementally; no I/O.
+r"""Split rg's output into records, and decode them into messages, paths and counts, incrementally; no I/O.
 
 - `MessageDecoder`: JSON lines (`rg --json`) to models. The documentation of the crate grep-printer describes the format
   (https://docs.rs/grep-printer/*/grep_printer/struct.JSON.html).
@@ -9,6 +9,10 @@ A search can write millions of records, so there is a fast path for the usual re
 the keys in the order in which rg writes them. The fast path recognises such a record by its first bytes, and passes the
 data of the record to Pydantic as bytes, so that they are parsed only once. `_decode_data()` does the same for other
 records of known kinds. `_decode_whole()` decodes any other record, with the keys in any order, to the same models.
+
+Split rg's output into records (lines), incrementally and with bounded memory; no I/O.
+
+Records end only at `b"\n"`. `splitlines()` would also split at U+2028 and other characters, which a record may contain.
 """
 
 import itertools

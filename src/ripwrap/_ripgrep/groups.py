@@ -1,4 +1,4 @@
-r"""Find the groups of a pattern, and read the text of each group from rg's JSON; no I/O.
+"""Find the groups of a pattern, read their texts from rg's JSON, and parse replacements; no I/O.
 
 rg's JSON has no groups, but from version 15 on it has a `replacement` for each submatch. So a search for groups passes
 a `--replace` that lists all groups, each followed by a separator (rg-facts 57). In the replacement, a group that took
@@ -13,6 +13,12 @@ decides by the syntax of the pattern whether the group is set:
 - Any other group is reported as unset, such as the group of `b|(a*)`.
 
 Patterns have the syntax of https://docs.rs/regex, or with `pcre2` the syntax of pcre2pattern(3).
+
+Parse replacements in rg's syntax, and build patterns with which rg tells what groups a pattern has; no I/O.
+
+The syntax is that of the `regex` crate (https://docs.rs/regex/latest/regex/struct.Regex.html#replacement-string-syntax):
+`$1`, `$name`, `${name}`, and `$$` for a dollar. rg puts an empty text in place of a group that does not exist. So each
+reference to a group is checked before any file is changed. Python does not parse the pattern for this: rg compiles it.
 """
 
 import re

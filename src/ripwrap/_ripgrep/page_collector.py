@@ -1,4 +1,4 @@
-"""Collect the records of one page (some successive matches in path order) from rg's JSON; count all matches; no I/O.
+"""Collect what a page, a listing or a ranking needs of rg's output, and count the rest; no I/O.
 
 rg searches files in parallel and writes them in any order (rg-facts 22); with `--sort` it would use one thread only. So
 this module selects the page. It keeps a file as long as the file can be on the page, and drops it when files with

@@ -16,6 +16,11 @@ at a `yield` holds only descriptors.
 
 On a host (`Query.on`), the child is a local program, such as ssh. Its stdin is a pipe to which nothing is written.
 When that pipe is closed, the host ends rg. Step 4 closes the pipe, or the system does so when this process is killed.
+
+Find links that lead up, to a directory that holds the searched one, so that rg does not enter them.
+
+rg finds a loop only if the link leads to the searched directory or one below it. Behind a link to a directory above, rg
+would search all that lies there, beside the searched directory.
 """
 
 import errno

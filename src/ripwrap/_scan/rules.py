@@ -1,4 +1,4 @@
-"""Rules of `scan()`, and the filters of their matches: path, keywords, entropy and allowlists."""
+"""Rules of `scan()`, files of rules, and the filters of matches: path, keywords, entropy and allowlists."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Worker process that runs code of this package. It answers requests, and ends when its parent process ends.
+"""Worker processes that run code of this package. They answer requests, and end when their parent ends.
 
 The process is a new Python that imports one module. A process of `multiprocessing` would import the caller's main
 module again, and run a script without `if __name__ == "__main__"` twice. Only a frozen program has no Python to start:

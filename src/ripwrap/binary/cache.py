@@ -1,4 +1,4 @@
-"""Find the rgs that are installed in the cache, and check that each is complete and can be trusted.
+"""Settings of finding and installing rg, and the installed rgs: is each complete, and can it be trusted?
 
 Each release has a directory, `ripgrep-{version}-{target}`, with `rg` and a record: the size of this rg, and the hash of
 the archive that it came from. If the size of an rg differs from its record, for example after a crash, the rg is not

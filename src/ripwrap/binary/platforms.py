@@ -1,4 +1,4 @@
-"""Choose the builds of rg (targets) to try on a platform, the best first; only `current()` does I/O.
+"""Choose the builds of rg (targets) to try on a platform, the best first, with their hashes.
 
 Facts about the releases:
 
@@ -7,6 +7,11 @@ Facts about the releases:
 - For Windows on arm64, there are builds from 15.0.0 on.
 - The asset of 14.1.1 for macOS on arm64 does not start without Homebrew's libpcre2 (ripgrep#3155), so it is tried
   after the one for x86_64, which needs Rosetta.
+
+SHA-256 hashes of release assets. Each hash was confirmed by at least two independent sources.
+
+An asset that is not in the table `PINS` has no pinned hash. `scripts/compare_pins.py` compares the table with other
+sources.
 """
 
 import os

@@ -1,6 +1,12 @@
 """Find rg: try the argument, `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, the cache and a download, in this order.
 
 If the argument or `RIPWRAP_RG` is given and cannot be used, an error is raised, and nothing else is tried.
+
+List the candidates for rg in order, each with the reason why it is usable or not.
+
+This module searches PATH itself and does not call `shutil.which`, which on Windows may return a file in the current
+directory. That would be dangerous, because a search tool runs in checkouts that are not trusted (see CVE-2021-3013 of
+rg). Only absolute entries of PATH are searched, so the path of a usable candidate is always absolute.
 """
 
 import os

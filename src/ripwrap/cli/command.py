@@ -2,6 +2,10 @@
 
 argparse sets the values of flags, from words that `Command.split()` has brought into one form: argparse alone refuses
 a value that begins with a dash (`-e -x`), takes `-5` for a number, and leaves paths after flags over.
+
+Flags of rg that the command line does not have: why, and what to use.
+
+Errors about an unknown flag quote this table, and docs/reference/command-line.md has it.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Commands `ripwrap files`, `ripwrap tree` and `ripwrap types`: list files and file types."""
+"""Commands that list: `files`, `tree`, `types`, `files-matching` and `why`."""
 
 import os
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Print results of `grep()`, for the commands `ripwrap search --near` and `ripwrap index grep`."""
+"""Print results of `grep()` and of the search of a history, for `ripwrap search` and `ripwrap index grep`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

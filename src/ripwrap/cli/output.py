@@ -1,4 +1,4 @@
-"""Print results (Pydantic models and paths) as lines or as JSON to stdout, and errors to stderr."""
+"""Print results (models and paths) as lines, as JSON or as rg's own records, and errors to stderr."""
 
 import json
 import logging

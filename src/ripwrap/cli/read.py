@@ -1,4 +1,4 @@
-"""Commands `ripwrap read` and `ripwrap expand`: read lines of a file, or the code around a line."""
+"""Commands about code: `read`, `expand`, `outline`, `refs`, `rank` and `code`."""
 
 import errno
 import os

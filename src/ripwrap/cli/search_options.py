@@ -1,4 +1,4 @@
-"""Options that `ripwrap search` has besides those of the library: patterns, modes, output, and other ways to search."""
+"""Options that commands have besides those of the library: patterns, modes, output, and where they look."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Commands `ripwrap doctor` and `ripwrap install`: show and install rg."""
+"""Commands `ripwrap doctor` and `ripwrap install`: show and install rg, and tell which extras are installed."""
 
 import re
 import sys

@@ -1,4 +1,13 @@
-"""Read the state of files: their sizes, times and contents."""
+"""Read the state of files, and the current branch from `.git` without running git.
+
+Read the current branch of a directory from `.git`, without running git.
+
+For each branch, an index has a view: a record of the files of the branch. The view has the name of the branch.
+
+The page https://git-scm.com/docs/gitrepository-layout describes `.git`. A downloaded directory may have a hostile
+`.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. An unreadable file is
+treated as empty; but if `packed-refs` cannot be read, the branch of a view counts as existing.
+"""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Definitions of the tools, as a client lists them; they are read from a file, so that a list does not load the tools.
+"""What a client lists before a tool is called: definitions of the tools, and prompts.
 
 `python scripts/tool_definitions.py` writes the file after a change of a tool.
 """

@@ -1,4 +1,16 @@
-"""Serve clients over stdio or streamable HTTP until a signal arrives; over stdio, also end when the client leaves."""
+r"""Serve clients over stdio or streamable HTTP until a signal arrives; over stdio, also end when the client leaves.
+
+Answer messages over stdio that are not JSON, or not a message of JSON-RPC. The SDK drops them.
+
+Language models cut texts in the middle of an emoji, and send half of a surrogate pair, such as `"\ud83d"`. RFC 8259
+(section 8.2) does not say what this means. The parser of the SDK refuses it. Python's parser accepts it, so that the
+answer can have the id of the request. A request with an id of another type is for the SDK a notification.
+
+Gate before the MCP server over HTTP: which hosts and origins requests may name, and what the limits are.
+
+The SDK counts sessions, ends idle ones, and limits the size of a request. Its check of `Host` and `Origin` compares
+only the beginning of a header, so that `localhost:evil.example` passes; here both are parsed (RFC 9110, RFC 6454).
+"""
 
 import inspect
 import ipaddress

@@ -1,4 +1,4 @@
-"""Sources on top of other items: texts that replace items, and what is inside of archives and documents among them."""
+"""Sources of items for a query: files of a revision or history, texts that replace items, insides of archives."""
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

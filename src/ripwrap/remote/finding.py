@@ -1,4 +1,26 @@
-"""Find an rg on a host: a script prints the host's platform and rgs, and functions parse this text and choose an rg."""
+r"""Shell scripts that find, install, run and kill an rg on a host, and what their answers mean; no I/O.
+
+Shell script that runs rg on a host and kills it when stdin is closed; and the exit codes of this script.
+
+Each command of ssh and docker starts `sh` with one of the scripts of this package, and passes paths and patterns as
+arguments. So no script contains a string that a caller passed.
+
+The exit code of rg is mapped to a range that no other program uses: not a shell, not ssh (255), not docker (1, 125,
+126, 127), and not a killed process (129 to 159). So an exit code in this range comes from this script, and says how rg
+ended, or that the shell could not run it. For example, docker exits with 1 if a container is not running; this cannot
+be confused with 'no matches'.
+
+Quote arguments for the shell of another machine; no I/O. All text for a shell is quoted in this module.
+
+ssh joins its arguments with spaces, and the login shell of the other machine parses the result (ssh(1), RFC 4254
+section 6.5). `quote()` is like `shlex.quote()`, but quotes bytes. It also respects shells other than sh:
+
+- It quotes `=word` and `~`, which zsh expands, and `%`, which fish before version 3 expands.
+- It puts a backslash outside of single quotes, because fish reads `\\` and `\'` in single quotes as escapes.
+
+So sh, dash, bash, ksh, zsh, busybox and fish read the same words. csh and tcsh are not supported: they end a word at a
+newline, and replace `!`.
+"""
 
 import hashlib
 import os

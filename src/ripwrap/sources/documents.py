@@ -3,6 +3,12 @@
 The extra `documents` installs these packages. Documents are read in a separate process (`ripwrap.sources.reading`),
 which imports the packages when it needs them. pypdf is written in Python and calamine in Rust, two memory-safe
 languages. python-docx uses lxml, written in C.
+
+Make sheets with few cells far apart small, before calamine reads them.
+
+calamine holds a sheet as a rectangle (`Range`), so that two cells, A1 and XFD1048576, need 17 billion values. A sheet
+that would be much larger than its cells is written again as a table of two columns: the place and the value of each
+cell. ECMA-376 part 1, 18.3.1, describes these elements.
 """
 
 import datetime as dt

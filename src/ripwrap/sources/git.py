@@ -3,6 +3,12 @@
 A revision is never read as an option, and each path in git's output ends with a NUL. A repository may be a bomb: a few
 kilobytes can expand to millions of paths, or to a blob of many gigabytes. So the sizes of blobs are asked for before
 they are read, large blobs are copied to a temporary file, and the number of paths and commits has a maximum.
+
+First and last commits of the versions of files, from the changes between commits and their parents.
+
+The commits come from the newest to the oldest, and no commit comes before one of its children. So the newest commit
+with a version is either the tip, or it has a child without the version; then the change from it to the child removes
+the version. The change is known for each parent of a merge, because the parents need not have the same files.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""Read all versions of files in a git history; `ripwrap.sources.git` has the limits."""
+"""Read all versions of files in a git history, and the messages of the last commits."""
 
 import os
 import re

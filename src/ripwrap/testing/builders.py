@@ -1,4 +1,4 @@
-"""Functions that make results with defaults, so that a test sets only the fields that it needs."""
+"""Make results, trees and assertions for tests, which set only the fields that they need."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""One call of `grep_content`: its arguments, and the queries and steps of rg that follow from them; no I/O."""
+"""One call of `grep_content`: its arguments, queries and matches, and a second try in other spellings."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Work of the tool `read_file`: lines of a file, and its outline, with the definitions that fit."""
+"""Work of the tool `read_file`: lines of one or several files, and an outline with the definitions that fit."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

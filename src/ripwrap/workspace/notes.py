@@ -1,4 +1,4 @@
-"""Messages and notes of answers: what a page leaves out, and what could not be read."""
+"""Messages and notes of answers: what a page leaves out, and what could not be read or was not searched."""
 
 import os
 import re

@@ -1,4 +1,11 @@
-"""Tool `replace_content`: show what a replacement would change in files, and write the changes if the caller asks."""
+"""Tool `replace_content`: show what a replacement would change in files, and write the changes if the caller asks.
+
+Keep secrets masked in a preview of edits: refuse edits that touch a mask or unmask a secret, and mask the diff.
+
+Masks are found in the old lines. If an edit removed the text by which a rule recognises a secret, such as a variable's
+name or the first line of a private key, then the new lines would show the secret. So the new lines are masked as well,
+and a file is left out unless each secret is still masked in them. The same text is checked, shown and written.
+"""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Results of tools: the base class of frozen models, whose `str()` is the text that a language model reads."""
+"""Results of tools: frozen models, whose `str()` a model reads, and their JSON, which fits into the same budget."""
 
 import json
 from abc import ABC, abstractmethod

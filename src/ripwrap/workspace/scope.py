@@ -1,4 +1,10 @@
-"""Scope of a tool call: the files and directories that it searches, and the options of rg for this search."""
+"""Scope of a tool call: the files and directories that it searches, and the options of rg for this search.
+
+Limits for searches in directories where a search may take forever: `/`, `$HOME`, `/proc`, network file systems.
+
+Without limits, agents hang in `$HOME` (opencode#22139), in `/proc` and `/sys` (ripgrep#311, #916), and on network
+mounts, where each access to a file takes a round trip.
+"""
 
 import os
 import re

@@ -1,4 +1,9 @@
-"""Store and delete embeddings in the database, and find the texts of a view that have no embedding."""
+"""Store embeddings in the database, cache the vectors of a view, and find the most similar chunks.
+
+Cache the vectors of a view (the files of a branch) in memory, and find the chunks that are most similar to a query.
+
+When the database changes, only the vectors of changed files are replaced.
+"""
 
 import logging
 import os
