@@ -92,7 +92,7 @@ def test_wait_for_a_slot_counts_for_the_limit(options: dict[str, Any], plant: Pl
     held, free = threading.Event(), threading.Event()
 
     def hold() -> None:
-        from ripwrap._ripgrep.limiter import blocking_slot
+        from ripwrap._ripgrep.process import blocking_slot
 
         with blocking_slot(None):
             held.set()

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from ripwrap import FileEdits, sync
-from ripwrap._edits.journal import apply_edits
-from ripwrap._edits.journal_store import JournalFolder, Journals
-from ripwrap._protected import is_protected_name, why_protected
-from ripwrap._safe_write import Disk
+from ripwrap._edits.journal import JournalFolder, Journals, apply_edits
+from ripwrap._safe_write import Disk, is_protected_name, why_protected
 from support.git import require_git
 from support.tools import APIS, Asked
 

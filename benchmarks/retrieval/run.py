@@ -35,7 +35,7 @@ from retrieval.sets import report as sets_report
 from retrieval.upkeep import CONFIGURATIONS, UpkeepFigures, measure_upkeep
 from retrieval.upkeep import table as upkeep_table
 from ripwrap import sync
-from ripwrap._code.windows import window_chunks
+from ripwrap._code.treesitter.merge import window_chunks
 
 _LAST = {"all": 1, DOCSTRINGS: 2}
 """Corpora at the end of the table, by position."""

@@ -66,12 +66,11 @@ if TYPE_CHECKING:
     from ripwrap._operations.tree import tree, tree_text
     from ripwrap._operations.watch import watch
     from ripwrap._overlay import overlay
-    from ripwrap._ripgrep.limiter import limit_processes
+    from ripwrap._ripgrep.process import limit_processes
     from ripwrap._ripgrep.progress import Progress
     from ripwrap._scan.reports import Baseline, sarif
-    from ripwrap._scan.rules import Allowlist, Rule, load_rules
+    from ripwrap._scan.rules import SECRET_RULES, Allowlist, Rule, load_rules
     from ripwrap._scan.scan import scan
-    from ripwrap._scan.secrets import SECRET_RULES
     from ripwrap.binary import RgBinary
     from ripwrap.binary.resolver import Rg
     from ripwrap.columns import Columns
@@ -289,7 +288,7 @@ _SUBMODULES = (
     "workspace",
 )
 _NAMES = {
-    "_ripgrep.limiter": "limit_processes",
+    "_ripgrep.process": "limit_processes",
     "_ripgrep.progress": "Progress",
     "_overlay": "overlay",
     "_code.outline": "Section",
@@ -298,10 +297,8 @@ _NAMES = {
     "_operations.expand": "expand",
     "_operations.outline": "outline",
     "_scan.scan": "scan",
-    "_scan.rules": "Rule Allowlist",
-    "_scan.rule_file": "load_rules",
+    "_scan.rules": "Rule Allowlist load_rules SECRET_RULES",
     "_scan.reports": "Baseline sarif",
-    "_scan.secrets": "SECRET_RULES",
     "_operations.search": "search search_messages",
     "_operations.streams": "search_in grep_in",
     "_edits.structure": "search_code replace_code",

@@ -20,10 +20,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ripwrap._code.treesitter import parser
-from ripwrap._code.treesitter.chunker import chunker_version, syntax_chunks
-from ripwrap._code.treesitter.merge import MAX_DEFINITION_CHARS, OVERLAP_LINES
+from ripwrap._code.treesitter.merge import (
+    MAX_CHUNK_CHARS,
+    MAX_DEFINITION_CHARS,
+    OVERLAP_LINES,
+    Chunk,
+    chunker_version,
+    syntax_chunks,
+    window_chunks,
+)
 from ripwrap._code.treesitter.parser import MAX_FILE_CHARS, MAX_LINE_CHARS, is_available
-from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks
 from support.effort import times
 
 pytestmark = pytest.mark.extra
@@ -460,7 +466,7 @@ def test_grammar_that_cannot_be_unpacked_is_skipped_with_one_warning(
 
 def test_tree_sitter_is_imported_on_first_use() -> None:
     code = (
-        "import sys, ripwrap, ripwrap._code.treesitter.chunker as s\n"
+        "import sys, ripwrap, ripwrap._code.treesitter.merge as s\n"
         "s.syntax_chunks('a.unknown', 'x')\n"
         "assert not {'tree_sitter', 'semble_grammars'} & set(sys.modules)\n"
         "s.syntax_chunks('a.py', 'x')\n"

@@ -17,9 +17,8 @@ pytest.importorskip("semble_grammars")
 
 import psutil
 
-from ripwrap._code.treesitter.chunker import syntax_chunks
+from ripwrap._code.treesitter.merge import syntax_chunks, window_chunks
 from ripwrap._code.treesitter.worker import CodeReader, shared_reader
-from ripwrap._code.windows import window_chunks
 from support.parsers import FATAL, parsers, with_little_memory
 from support.waiting import TIMEOUTS, until_blocking
 

@@ -17,8 +17,7 @@ import pytest
 
 import ripwrap
 from ripwrap import AppliedEdits, ConflictError, FileEdits, sync
-from ripwrap._edits.journal import apply_edits, undo_edits
-from ripwrap._edits.journal_store import Journal, JournalFile, JournalFolder, Journals
+from ripwrap._edits.journal import Journal, JournalFile, JournalFolder, Journals, apply_edits, undo_edits
 from ripwrap._edits.planning import FileChange, Found, plan_files
 from ripwrap._safe_write import Disk
 from ripwrap.testing import write_tree
@@ -431,7 +430,7 @@ def test_other_plan_is_refused_while_an_interrupted_one_is_unfinished(plant: Pla
 
 @pytest.mark.slow
 def test_old_journals_are_deleted(plant: Plant, journals: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ripwrap._edits.journal_store.KEPT_JOURNALS", 3)
+    monkeypatch.setattr("ripwrap._edits.journal.KEPT_JOURNALS", 3)
     folder = plant({"a": b"1"})
     for number in range(1, 6):
         apply_edits(str(folder), planned(folder, b"%d" % number, b"%d" % (number + 1)), journals)

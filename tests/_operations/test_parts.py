@@ -13,8 +13,8 @@ import ripwrap
 from _operations.test_inside import zipped
 from ripwrap import Location, RipwrapError, sync
 from ripwrap.models import Summary
-from ripwrap.sources import adapters
-from ripwrap.sources.adapters import find_format
+from ripwrap.sources import base
+from ripwrap.sources.base import find_format
 from ripwrap.sources.reading import DocumentError, DocumentReader, TextCache
 from support.adapters import register
 
@@ -50,7 +50,7 @@ def adapted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         register(tmp_path / "site", monkeypatch, **{name: f"support.adapters:{to}" for name, to in formats.items()})
 
     yield make
-    adapters._added.cache_clear()
+    base._added.cache_clear()
 
 
 def found(folder: Path, inside: Any, **options: Any) -> list[tuple[str | None, int | None, str]]:

@@ -23,10 +23,9 @@ from pydantic import TypeAdapter, ValidationError
 import ripwrap
 from ripwrap import RankedChunk, sync
 from ripwrap._operations import rank as _rank
-from ripwrap._operations.rank import rank_request, run_rank
+from ripwrap._operations.rank import MAX_FILES_READ, rank_request, run_rank
 from ripwrap._ranking import fts as _fts
 from ripwrap._ranking.document import MAX_FILE_BYTES, cut_to_limit, decode_source
-from ripwrap._ranking.selection import MAX_FILES_READ
 from ripwrap._ranking.word_query import parse_query
 from ripwrap._ripgrep.command import words_query
 from ripwrap._ripgrep.exit_status import Exit

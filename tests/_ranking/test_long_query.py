@@ -2,9 +2,8 @@
 
 import pytest
 
-from ripwrap._ranking.long_query import MAX_QUERY_CHARS, mention_score, read_long_text
 from ripwrap._ranking.paths import names_in
-from ripwrap._ranking.word_query import parse_query
+from ripwrap._ranking.word_query import MAX_QUERY_CHARS, mention_score, parse_query, read_long_text
 
 PYTHON = """\
 Traceback (most recent call last):

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ripwrap import sync
-from ripwrap._code.windows import MAX_CHUNK_CHARS
+from ripwrap._code.treesitter.merge import MAX_CHUNK_CHARS
 from ripwrap._operations.rank import RankingDeadline
 from ripwrap._ranking import definitions as _definitions
 from ripwrap._ranking import passages as _passages

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ripwrap._code.windows import MAX_CHUNK_CHARS, window_chunks
+from ripwrap._code.treesitter.merge import MAX_CHUNK_CHARS, window_chunks
+from ripwrap._operations.rank import (
+    DEFINITION_TERM,
+    MAX_FILES_READ,
+    NAME_TERM,
+    choose_files,
+    file_pattern,
+    matched_stems,
+    query_stems,
+)
 from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import best_rows
@@ -35,15 +44,6 @@ from ripwrap._ranking.scoring import (
     word_worths,
 )
 from ripwrap._ranking.scoring import rank_candidates as _rank_candidates
-from ripwrap._ranking.selection import (
-    DEFINITION_TERM,
-    MAX_FILES_READ,
-    NAME_TERM,
-    choose_files,
-    file_pattern,
-    matched_stems,
-    query_stems,
-)
 from ripwrap._ranking.word_query import (
     MAX_WORD_CHARS,
     STOP_WORDS,

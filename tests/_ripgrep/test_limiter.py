@@ -17,7 +17,7 @@ import pytest
 
 import ripwrap
 from ripwrap import RgBinary, UnknownTypeError, _concurrency, limit_processes, sync
-from ripwrap._ripgrep import limiter
+from ripwrap._ripgrep import process
 from ripwrap.testing.behaviors import SUMMARY
 from support.waiting import until
 
@@ -43,7 +43,7 @@ MANY = 12
 
 @pytest.fixture(autouse=True)
 def restored_limit(leaks_nothing: None) -> Iterator[None]:
-    total = limiter._SLOTS.total
+    total = process._SLOTS.total
     yield
     limit_processes(total)
 
@@ -95,7 +95,7 @@ COLLECTING: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def test_default_limit_is_the_cpu_count_and_at_least_4() -> None:
-    assert limiter._SLOTS.total == max(4, os.cpu_count() or 0)
+    assert process._SLOTS.total == max(4, os.cpu_count() or 0)
 
 
 @pytest.mark.slow
@@ -190,10 +190,10 @@ def test_nested_call_in_a_thread_that_holds_a_slot_takes_no_second_one(plant: Pl
     """Call like a signal handler or log handler, which runs in the middle of another call of the same thread."""
     limit_processes(1)
     folder = plant({"a": "needle\n"})
-    with limiter.blocking_slot(None):
+    with process.blocking_slot(None):
         assert sync.grep("needle", cwd=folder).total_matches == 1
-        assert limiter._SLOTS._running == 1
-    assert limiter._SLOTS._running == 0
+        assert process._SLOTS._running == 1
+    assert process._SLOTS._running == 0
 
 
 @pytest.mark.slow
@@ -248,7 +248,7 @@ async def test_cancelled_wait_for_a_slot_takes_no_slot() -> None:
             with anyio.CancelScope() as scope:
                 if cancellable:
                     scopes.append(scope)
-                async with limiter.slot():
+                async with process.slot():
                     taken.append(cancellable)
                     await anyio.lowlevel.checkpoint()
                     for some in chance.sample(scopes, min(3, len(scopes))):
@@ -267,7 +267,7 @@ def test_blocking_wait_for_a_slot_uses_the_timeout(plant: Plant, stand_in: Calla
     folder = plant({"a": "needle\n"})
     slow = threading.Thread(target=sync.grep, args=["x"], kwargs={"cwd": folder, "rg": stand_in("slow(200)")})
     slow.start()
-    anyio.run(until, lambda: limiter._SLOTS._running == 1)
+    anyio.run(until, lambda: process._SLOTS._running == 1)
     result = sync.grep("needle", cwd=folder, timeout=0.5)
     assert (result.total_matches, result.stop_reason) == (0, "timeout")
     assert sync.grep("needle", cwd=folder, timeout=60).total_matches == 1

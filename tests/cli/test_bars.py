@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ripwrap.cli.bars import DownloadBar
+from ripwrap.cli.terminal import DownloadBar
 from support.cli import RIPWRAP, read_terminal
 
 Plant = Callable[..., Path]

@@ -15,8 +15,8 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 
 from ripwrap import Workspace, sync
 from ripwrap.frameworks.openai import BlockingStrictTools, StrictTools
+from ripwrap.workspace.arguments import tool_names
 from ripwrap.workspace.tool import tools_of
-from ripwrap.workspace.tool_names import tool_names
 from support import providers
 from support.offers import CALLS, Call, check_answers, check_blocking_answers, check_question, each_mistake
 from support.tools import TOOLS

@@ -17,7 +17,7 @@ import pytest
 
 import ripwrap
 from ripwrap import RipwrapError
-from ripwrap._code.windows import WINDOW_VERSION, window_chunks
+from ripwrap._code.treesitter.merge import WINDOW_VERSION, window_chunks
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap.index import Index, Progress, RefreshResult
 from ripwrap.index.refresh import refresh

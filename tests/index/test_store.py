@@ -25,9 +25,8 @@ from ripwrap import RipwrapError
 from ripwrap._concurrency import CANCELLED, Cancellation, in_thread
 from ripwrap.binary import RgBinary
 from ripwrap.index import Index, Progress, PruneResult, RefreshResult
-from ripwrap.index.storage.database import read_transaction, write_transaction
+from ripwrap.index.storage.database import SCHEMA_VERSION, read_transaction, write_transaction
 from ripwrap.index.storage.files import NAME
-from ripwrap.index.storage.schema import SCHEMA_VERSION
 from ripwrap.index.storage.sums import sum_of_blob
 from support import forks
 from support.effort import times

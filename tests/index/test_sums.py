@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from ripwrap import sync
-from ripwrap.index.storage.database import DamageError, is_damage, last_id
+from ripwrap.index.storage.database import DamageError, is_damage, last_id, read_versions
 from ripwrap.index.storage.files import NAME
-from ripwrap.index.storage.schema import read_versions
 from ripwrap.index.storage.sums import RowChecks, check_count, names_of, sum_of_view
 
 Plant = Callable[..., Path]

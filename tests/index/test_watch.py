@@ -117,7 +117,7 @@ async def test_changes_in_a_burst_cause_one_refresh(plant: Plant, home: Path, an
 
 
 def test_waiter_waits_for_a_quiet_period_up_to_a_limit(tmp_path: Path) -> None:
-    from ripwrap._operations.waiter import ChangeWaiter
+    from ripwrap._operations.watch import ChangeWaiter
 
     now = 1.0
 

@@ -17,8 +17,7 @@ import psutil
 import pytest
 
 from ripwrap import sync
-from ripwrap._code.treesitter.chunker import chunker_version, syntax_chunks
-from ripwrap._code.windows import WINDOW_VERSION, window_chunks
+from ripwrap._code.treesitter.merge import WINDOW_VERSION, chunker_version, syntax_chunks, window_chunks
 from ripwrap._subprocess.worker import StartError, WorkerProcess
 from ripwrap.index import Index, Progress, RefreshResult
 from ripwrap.index.refresh import refresh

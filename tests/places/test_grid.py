@@ -12,7 +12,7 @@ import pytest
 import ripwrap
 from ripwrap import sync
 from ripwrap.places import History
-from ripwrap.places.holes import HOLES, table
+from ripwrap.places.where import HOLES, table
 from support.git import require_git
 from support.hosts import ThisMachine
 

@@ -25,8 +25,8 @@ from ripwrap._subprocess import worker
 from ripwrap._subprocess.worker import WorkerProcess
 from ripwrap.models import PathError
 from ripwrap.sources import archives, filesystems, reading
-from ripwrap.sources.adapters import find_format
 from ripwrap.sources.archives import ArchiveSource, Bounds
+from ripwrap.sources.base import find_format
 from ripwrap.sources.reading import DocumentReader
 from ripwrap.workspace.grep_items import _NotesKeys  # pyright: ignore[reportPrivateUsage]
 from support import bombs

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ripwrap import Location
-from ripwrap.sources import adapters
+from ripwrap.sources import base
 
 
 def lines(content: bytes) -> Iterator[tuple[Location, str]]:
@@ -79,6 +79,6 @@ def register(folder: Path, patch: pytest.MonkeyPatch, **formats: str) -> None:
     about.mkdir(parents=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: ripwrap-test-adapters\nVersion: 1.0\n")
     points = "".join(f"{name} = {target}\n" for name, target in formats.items())
-    (about / "entry_points.txt").write_text(f"[{adapters.GROUP}]\n{points}")
+    (about / "entry_points.txt").write_text(f"[{base.GROUP}]\n{points}")
     patch.syspath_prepend(str(folder))
-    adapters._added.cache_clear()
+    base._added.cache_clear()

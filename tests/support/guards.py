@@ -116,7 +116,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "results on a console of rich are escaped",
-        "_display/console.py",
+        "_display/html.py",
         "    return Text(shown(text, lines=True), style)",
         "    return Text(text, style)",
         "test_shown.py::test_pages_and_texts_of_the_library_have_no_control_and_models_are_exact",
@@ -429,21 +429,21 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "spellings with ignorable characters are recognised",
-        "_protected.py",
+        "_safe_write.py",
         '_IGNORED.sub("", name)',
         "name",
         "test_protected.py::test_every_spelling_of_a_protected_name_is_recognised",
     ),
     Guard(
         "short names of Windows are recognised",
-        "_protected.py",
+        "_safe_write.py",
         "return plain in NAMES or _SHORT_NAME.fullmatch(plain) is not None",
         "return plain in NAMES",
         "test_protected.py::test_every_spelling_of_a_protected_name_is_recognised",
     ),
     Guard(
         "bare repositories are recognised",
-        "_protected.py",
+        "_safe_write.py",
         "        if _is_git_directory(folder):\n            found = folder",
         "        if False:\n            found = folder",
         "test_protected.py::test_bare_repository_is_left_out_but_not_its_worktrees",
@@ -564,7 +564,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "the last change is undone, whatever the clock says",
-        "_edits/journal_store.py",
+        "_edits/journal.py",
         "aged.append((folder.number, state.st_mtime_ns, folder))",
         "aged.append((0, state.st_mtime_ns, folder))",
         "_edits/test_journal.py::test_clock_does_not_decide_what_is_undone",
@@ -905,7 +905,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "directories of git's own data are no worktrees",
-        "_protected.py",
+        "_safe_write.py",
         " and not _is_data(folder, found):",
         ":",
         "test_protected.py::test_paths_below_protected_directories_are_protected",
@@ -991,7 +991,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "journals of another owner are refused",
-        "_edits/journal_store.py",
+        "_edits/journal.py",
         "            if reason := why_writable(path):",
         '            if reason := "":',
         "_edits/test_journal.py::test_journals_that_another_user_could_write_are_refused",
@@ -1153,7 +1153,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "a new text that parses less than the old one is not written",
-        "_code/structure/validity.py",
+        "_code/structure/fixes.py",
         "    if len(faults) > len(_faults(root)):",
         "    if False:",
         "_code/test_fixes.py::test_line_that_would_not_parse_is_told",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ripwrap import sync
-from ripwrap.workspace.tool_names import TOOL_ERRORS
+from ripwrap.workspace.arguments import TOOL_ERRORS
 from support import hostile_calls, strace
 from support.effort import times
 

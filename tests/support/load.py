@@ -26,7 +26,7 @@ import psutil
 
 import ripwrap
 from ripwrap import sync
-from ripwrap._ripgrep import limiter
+from ripwrap._ripgrep import process
 from support import fake_rg
 
 FLAT = 16  # megabytes of memory that a stream of small records may take, for any length
@@ -157,7 +157,7 @@ def concurrent_greps(number: int, api: str) -> Row:
                     await anyio.lowlevel.checkpoint()  # so that the tasks start one by one
 
         anyio.run(main, backend=api)
-        row.check(row.children <= limiter._SLOTS.total, f"{row.children} rg at a time")
+        row.check(row.children <= process._SLOTS.total, f"{row.children} rg at a time")
     return row
 
 

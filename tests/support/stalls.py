@@ -16,7 +16,7 @@ from typing import Any
 
 import ripwrap
 from ripwrap import sync
-from ripwrap.workspace.tool_names import TOOL_ERRORS
+from ripwrap.workspace.arguments import TOOL_ERRORS
 from support import bombs, hostile, hostile_calls
 
 STALL = 0.05

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ripwrap import AccessDeniedError, sync
 from ripwrap.workspace import ResolveResult, ToolResult, schemas
-from ripwrap.workspace.anchors import Anchor, line_hash, parse_anchor, parse_place
+from ripwrap.workspace.arguments import Anchor, line_hash, parse_anchor, parse_place
 from support.paths import slashed
 from support.tools import APIS, Asked
 

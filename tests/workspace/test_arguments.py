@@ -16,14 +16,15 @@ from ripwrap import workspace as public
 from ripwrap._words import ALIASES
 from ripwrap.workspace.arguments import (
     MAX_NUMBER,
+    find_tool,
     parameter_descriptions,
     parse_arguments,
+    tool_names,
 )
 from ripwrap.workspace.grep_content_tool import GrepContentArguments
 from ripwrap.workspace.listing import LsArguments
 from ripwrap.workspace.read_file import MAX_LINE_NUMBER
 from ripwrap.workspace.tool import tools_of
-from ripwrap.workspace.tool_names import find_tool, tool_names
 from support.tools import TOOLS
 
 NAMES = tool_names(tools_of(Workspace))

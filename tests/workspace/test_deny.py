@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from ripwrap import AccessDeniedError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.workspace.deny import DeniedPaths, DenyRules
+from ripwrap.workspace.listing import find_denied
 from ripwrap.workspace.sandbox import Sandbox
 from ripwrap.workspace.scope import Settings, scope_of_root
-from ripwrap.workspace.tree_collector import find_denied
 from support.opening import on_open
 from support.paths import native, slashed
 from support.tools import APIS, Asked

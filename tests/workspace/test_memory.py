@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ripwrap import Workspace, sync
-from ripwrap.workspace.memory import MAX_CALLS, Memory
+from ripwrap.workspace.tool import MAX_CALLS, Memory
 
 Plant = Callable[..., Path]
 

@@ -14,10 +14,9 @@ import unasync
 from ripwrap import Workspace, sync
 from ripwrap._ripgrep.runner import run_blocking
 from ripwrap.workspace import ToolResult, schemas
-from ripwrap.workspace.arguments import Number, ToolArguments, parameter_descriptions
+from ripwrap.workspace.arguments import Number, ToolArguments, parameter_descriptions, tool_names
 from ripwrap.workspace.dispatch import CallRunner, ToolMethods
 from ripwrap.workspace.tool import ToolCall, ToolSpec, tools_of
-from ripwrap.workspace.tool_names import tool_names
 
 TESTS = Path(__file__).parent.parent
 

@@ -313,9 +313,9 @@ def _kept(text: str, pieces: list[tuple[int, int]]) -> Iterator[str]:
     yield text[at:]
 
 
-_BLOCK_MARK = "ripwrap agent install"
+BLOCK_MARK = "ripwrap agent install"
 """Text in the comments before and after a block."""
-_BEGIN, _END = f">>> {_BLOCK_MARK}, made ", f"<<< {_BLOCK_MARK}"
+_BEGIN, _END = f">>> {BLOCK_MARK}, made ", f"<<< {BLOCK_MARK}"
 
 
 class FoundBlock(NamedTuple):

@@ -11,8 +11,7 @@ from pathlib import Path
 from ripwrap._agents import json_text
 from ripwrap._agents.clients import ClientName, Target
 from ripwrap._agents.json_text import TakenError, TextBlock
-from ripwrap._protected import refuse_protected
-from ripwrap._safe_write import Disk, FileState
+from ripwrap._safe_write import Disk, FileState, refuse_protected
 from ripwrap._text import cut_text
 
 MAX_BYTES = 16 << 20
@@ -20,7 +19,7 @@ MAX_BYTES = 16 << 20
 
 _MAX_LINE = 400
 _BOM = b"\xef\xbb\xbf"
-_MARKS = json_text.MARK, json_text.MARK
+_MARKS = json_text.MARK, json_text.BLOCK_MARK
 """Texts of which one is in each file that install has written."""
 
 

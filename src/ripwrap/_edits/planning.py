@@ -15,9 +15,8 @@ from typing import NamedTuple, Self, TypeAlias
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._encodings import LABELS, UTF8, decode, encode, width
-from ripwrap._protected import why_protected
 from ripwrap._ripgrep.page_collector import path_order
-from ripwrap._safe_write import Disk, TooLargeError
+from ripwrap._safe_write import Disk, TooLargeError, why_protected
 from ripwrap._text import byte_order_mark, is_utf8, is_within_character, shown, text_of
 from ripwrap.edits import Edit, FileEdits, Hunk
 from ripwrap.errors import ConflictError, Hint, HintedText

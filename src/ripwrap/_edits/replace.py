@@ -44,7 +44,7 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText, SearchError, named_paths
 from ripwrap.options import VISIBLE_FILES, SearchOptions, StrPath, check_timeout
-from ripwrap.places.holes import refuse_places
+from ripwrap.places.where import refuse_places
 
 ARGUMENTS = ("pattern", "replacement", "cwd", "paths", "escapes", "max_bytes", "rg")
 

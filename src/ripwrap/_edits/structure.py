@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Self, TypeAlias, Unpack, cast
 
 from ripwrap._code.structure.client import CodeWorkers, StructureMatches, UnsearchedError, check_installed
-from ripwrap._code.structure.languages import Language, find_language
+from ripwrap._code.structure.patterns import Language, find_language
 from ripwrap._edits.planning import MAX_BYTES, EditSize, FileChange, Found, plan_files
 from ripwrap._edits.replace import ReplacePlan
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query, several_paths
@@ -33,7 +33,7 @@ from ripwrap.edits import EditPlan
 from ripwrap.errors import Hint, HintedText, named_paths
 from ripwrap.models import CodeError, CodeErrorKind, CodeMatch, PathError, Submatch
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
-from ripwrap.places.holes import refuse_places
+from ripwrap.places.where import refuse_places
 
 FILE_SECONDS = 10.0
 """Default maximum number of seconds for parsing and searching a file."""

@@ -16,8 +16,7 @@ from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, named_paths
 from ripwrap.options import SearchOptions, StrPath, check_timeout
-from ripwrap.places.candidates import Candidates
-from ripwrap.places.items import ItemPlace
+from ripwrap.places.items import Candidates, ItemPlace
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 _ARGUMENTS = ("all_of", "any_of", "none_of", "cwd", "paths", "rg")

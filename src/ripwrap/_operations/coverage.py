@@ -32,7 +32,7 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import CapabilityError, Hint, HintedText, named_paths
 from ripwrap.models import FileCount
 from ripwrap.options import EXCLUDED, FileOptions, SearchOptions, StrPath, check_timeout
-from ripwrap.places.holes import refuse_places
+from ripwrap.places.where import refuse_places
 from ripwrap.results import Coverage, Reason, SkipKind, SkippedFiles
 
 COVERAGE_TIMEOUT = 10.0

@@ -26,9 +26,8 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, SearchError, combination_error, named_paths
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, StrPath, check_callback, check_timeout
-from ripwrap.places.candidates import Candidates
-from ripwrap.places.holes import refuse_places
-from ripwrap.places.where import PlacedSearchOptions, options_of_rg, placed_search
+from ripwrap.places.items import Candidates
+from ripwrap.places.where import PlacedSearchOptions, options_of_rg, placed_search, refuse_places
 from ripwrap.results import FileMatches, GrepResult, StopReason
 
 _FILTERS = ("glob", "iglob", "type", "type_not", "ignore_file", "max_depth", "max_filesize", "one_file_system")

@@ -15,8 +15,8 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import HistoryMatch
 from ripwrap.options import Directories, SearchOptions, StrPath, check_limit
+from ripwrap.places.inside import history_source
 from ripwrap.places.items import ItemPlace, in_items
-from ripwrap.places.layered import history_source
 
 ARGUMENTS = ("pattern", "cwd", "paths", "rev", "since", "repositories", "limit", "rg")
 

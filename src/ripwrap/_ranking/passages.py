@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
-from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
+from ripwrap._code.treesitter.merge import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
 from ripwrap._ranking.definitions import definition_lines, definition_starts
 from ripwrap._ranking.paths import name_share
 from ripwrap._ranking.scoring import LEAST_WORTH, ChunkCandidate, RankedCandidate, TextContent

@@ -19,8 +19,17 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from ripwrap._ranking.long_query import MENTIONED, mention_score, mentioned_names
-from ripwrap._ranking.word_query import STOP_WORDS, WordQuery, identifier_parts, rough_stem, spell_languages, to_nfc
+from ripwrap._ranking.word_query import (
+    MENTIONED,
+    STOP_WORDS,
+    WordQuery,
+    identifier_parts,
+    mention_score,
+    mentioned_names,
+    rough_stem,
+    spell_languages,
+    to_nfc,
+)
 
 _MIN_PREFIX_CHARS = 3
 """Minimum number of characters of a word that also matches longer words with the same beginning; a shorter word matches

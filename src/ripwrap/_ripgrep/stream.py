@@ -12,12 +12,6 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from ripwrap._concurrency import in_thread
-from ripwrap._ripgrep.capabilities import (
-    find_usable_rg,
-    find_usable_rg_blocking,
-    with_suggestions,
-    with_suggestions_blocking,
-)
 from ripwrap._ripgrep.decoder import LARGE_RECORD
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.named_paths import check_end, check_named, check_named_blocking
@@ -27,7 +21,15 @@ from ripwrap._ripgrep.process import parse_stderr, start, start_blocking
 from ripwrap._ripgrep.progress import OnProgress, count_json, count_paths, meter_answer
 from ripwrap._ripgrep.protocols import Answer
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
+from ripwrap._ripgrep.runner import (
+    AsyncRunner,
+    BlockingRunner,
+    find_usable_rg,
+    find_usable_rg_blocking,
+    run_blocking,
+    with_suggestions,
+    with_suggestions_blocking,
+)
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import UnknownTypeError

@@ -4,6 +4,6 @@ Each command is in a module, which is imported when the command is used. The mod
 `types` and `rank` import Pydantic only when the command runs: `--help` would take 80 ms more.
 """
 
-from ripwrap.cli.program import run
+from ripwrap.cli.commands import run
 
 __all__ = ["run"]

@@ -3,7 +3,9 @@
 The module of a command is imported when the command is used.
 """
 
+import io
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
@@ -11,25 +13,27 @@ from typing import Any
 
 from ripwrap._words import suggest
 from ripwrap.cli.command import Command, CommandGroup, Word
-from ripwrap.cli.errors import FOUND
+from ripwrap.cli.errors import FAILED, FOUND, complain, file_error, glob_hint, invalid_options
+from ripwrap.cli.flags import spell_as_flag
+from ripwrap.errors import RipwrapError, spell, spell_error
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("search", "Search files for a regular expression."),
     "files": ("files", "List the files that a search would read."),
     "tree": ("files", "Show files as a tree, shortened to --limit entries."),
     "types": ("files", "List the file types that --type accepts, with their globs."),
-    "files-matching": ("files_matching", "List the files that match several patterns."),
+    "files-matching": ("files", "List the files that match several patterns."),
     "watch": ("watch", "Search again each time files change."),
     "read": ("read", "Read lines of a file, with their numbers."),
     "expand": ("read", "Print the definition or block around a line."),
-    "rank": ("rank", "Find code by words or a name, best first."),
-    "refs": ("refs", "Find the definitions and uses of a name."),
-    "outline": ("outline", "List the definitions of a file, with their lines."),
+    "rank": ("read", "Find code by words or a name, best first."),
+    "refs": ("read", "Find the definitions and uses of a name."),
+    "outline": ("read", "List the definitions of a file, with their lines."),
     "index": ("index", "Keep an index of a directory, and search with it."),
     "scan": ("scan", "Search for texts that match rules, e.g. secrets."),
-    "why": ("why", "Show why a search reads a file, or does not."),
+    "why": ("files", "Show why a search reads a file, or does not."),
     "replace": ("replace", "Show a diff of replacements, or write them with --apply."),
-    "code": ("code", "Search code by its syntax, or replace it."),
+    "code": ("read", "Search code by its syntax, or replace it."),
     "undo": ("replace", "Undo the last replacement in a directory."),
     "doctor": ("setup", "Show which rg is used, and what is missing."),
     "install": ("setup", "Download rg, check its hash, and install it."),
@@ -148,3 +152,41 @@ def _print(text: Callable[[Any], str]) -> int:
 
     print(text(texts))
     return FOUND
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command in `arguments`, and return its exit code; `None` is the command line of this process.
+
+    Most commands have the exit codes of rg: 0 if something was found, 1 if nothing was found, and 2 after an error.
+    """
+    for stream in (sys.stdout, sys.stderr):  # a question mark for a character that the console cannot show
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    if sys.stderr is None:  # stderr is closed, so `print` would write errors to stdout
+        sys.stderr = io.StringIO()
+    if sys.stdout is None:
+        complain("stdout is closed, so no results can be printed; send stdout to a file or a pipe")
+        return FAILED
+    try:
+        given = sys.argv[1:] if arguments is None else arguments
+        code = meaning(given)()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has closed the pipe; drop the buffered output
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FOUND
+    except (RipwrapError, ValueError, OSError) as error:
+        from pydantic import ValidationError  # late: --help does not need it
+
+        if isinstance(error, ValidationError):
+            for line in invalid_options(error):
+                complain(line)
+            return FAILED
+        notes = [spell(note, spell_as_flag) for note in getattr(error, "__notes__", ())]
+        if isinstance(error, OSError) and error.filename and type(error.strerror) is str:
+            text = file_error(error)  # of the system; errors of the library have their own advice
+        else:
+            text = spell_error(error, spell_as_flag)
+            text += glob_hint(error.filename) if isinstance(error, FileNotFoundError) else ""
+        complain("\n".join((text, *notes)))
+        return FAILED
+    return code

@@ -97,7 +97,7 @@ def build(
 
     The exit code is 2 if texts could not be embedded.
     """
-    from ripwrap.cli.bars import IndexBar  # late: rich takes 30 ms, and a search has no bar
+    from ripwrap.cli.terminal import IndexBar  # late: rich takes 30 ms, and a search has no bar
 
     if anew:
         complain("--anew is deprecated; use --rebuild")

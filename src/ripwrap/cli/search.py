@@ -72,7 +72,7 @@ def run_search(
     placed = cast("PlacedSearchOptions", lines.options(options))
     asked = partial(TerminalSearch, wanted, run=run, lines=lines, limit=limit)
     if many.asked():
-        from ripwrap.cli.many import search_repositories
+        from ripwrap.cli.grep import search_repositories
 
         if named or place != FILES or any({**given, "count": False}.values()):
             raise ValueError(
@@ -90,7 +90,7 @@ def run_search(
     several, placed = place.of((STDIN,) if piped else named, placed)
     search = asked(paths=several, options=placed)
     if coverage:
-        from ripwrap.places.holes import refuse_places
+        from ripwrap.places.where import refuse_places
 
         refuse_places("coverage", search.options)
     if near.asked():

@@ -12,11 +12,10 @@ from ripwrap._text import shown
 from ripwrap.binary.platforms import current, describe
 from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import how_to_install
-from ripwrap.cli.bars import DownloadBar
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option, Texts
 from ripwrap.cli.errors import FAILED, FOUND, complain
 from ripwrap.cli.flags import RgPath, parse_host
-from ripwrap.cli.terminal import shows_color, styled
+from ripwrap.cli.terminal import DownloadBar, shows_color, styled
 from ripwrap.errors import Hint, combination_error
 
 NEEDED: dict[str, tuple[str, ...]] = {

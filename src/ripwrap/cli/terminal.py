@@ -1,10 +1,19 @@
 """Colors of a terminal: whether they are printed, and texts with them."""
 
+import math
 import os
 import sys
-from typing import Literal
+import time
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ripwrap._text import shown
+from ripwrap.cli.errors import complain, say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn, TaskID
+
+    from ripwrap.index import Progress as Done
+
 
 When = Literal["auto", "always", "never"]
 
@@ -50,3 +59,110 @@ def colored_diff(diff: str, *, colored: bool) -> str:
         f"{styled(line, 'bold' if number < 2 else styles.get(line[:1], ''), colored=colored)}\n"
         for number, line in enumerate(lines)
     )
+
+
+_REDRAW_SECONDS = 0.1
+"""Minimum number of seconds between two updates of a `RootsBar`."""
+
+
+class _Bar:
+    """Base class of progress bars on stderr. Without a terminal or without rich, nothing is drawn."""
+
+    def __init__(self, *columns: str, **options: Any) -> None:
+        """Make a bar that shows these columns: texts of tasks, or classes of `rich.progress`."""
+        self._bar: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+        if not sys.stderr.isatty():
+            return
+        try:
+            from rich import progress
+            from rich.console import Console
+        except ModuleNotFoundError:
+            return
+        made: list[ProgressColumn] = [
+            getattr(progress, one)() if one.isidentifier() else progress.TextColumn(one)
+            for one in ("{task.description}", "BarColumn", *columns)
+        ]
+        console = Console(highlight=False, soft_wrap=True, stderr=True)
+        if console.is_terminal:
+            self._bar = progress.Progress(*made, console=console, **options)
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._bar:
+            cut = kind is not None and issubclass(kind, KeyboardInterrupt)
+            self._bar.live.transient = self._bar.live.transient or cut
+            self._bar.stop()
+            if cut:
+                complain("interrupted")
+
+    def _show(self, what: str, done: int, total: int | None, **fields: Any) -> None:
+        if not self._bar:
+            return
+        if what not in self._tasks:
+            self._tasks[what] = self._bar.add_task(what, total=total, **fields)
+        self._bar.update(self._tasks[what], completed=done, total=total)
+
+
+class DownloadBar(_Bar):
+    """Progress bar of a download. If none is drawn, one line is printed at the start instead."""
+
+    def __init__(self) -> None:
+        super().__init__("DownloadColumn", "TransferSpeedColumn")
+        self._said = False
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Show how many bytes have arrived."""
+        if not self._bar and not self._said:
+            say(f"downloading rg ({f'{total} bytes' if total else 'of unknown size'})")
+            self._said = True
+        self._show("downloading rg", done, total)
+
+
+class RootsBar(_Bar):
+    """Progress bar of a search in many roots. It has no thread, which could write between two matches on stdout."""
+
+    def __init__(self) -> None:
+        columns = "MofNCompleteColumn", "{task.fields[unit]}", "TimeRemainingColumn"
+        super().__init__(*columns, transient=True, auto_refresh=False, redirect_stdout=False)
+        self._drawn_at = -math.inf
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.hide()
+        if kind is not None and issubclass(kind, KeyboardInterrupt) and self._tasks:
+            complain("interrupted")
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show how many roots were searched; redraw the bar at most ten times per second, and after the last root."""
+        now = time.monotonic()
+        bar = self._bar
+        if bar and bar.console.is_interactive and (done == total or now - self._drawn_at >= _REDRAW_SECONDS):
+            self._drawn_at = now
+            bar.start()
+            self._show("searching", done, total, unit="roots")
+            bar.refresh()
+
+    def hide(self) -> None:
+        """Remove the bar from the terminal until the next call."""
+        if self._bar and self._bar.live.is_started:
+            self._bar.stop()
+
+
+class IndexBar(_Bar):
+    """Progress bar of the refresh of an index. It is called from a worker thread."""
+
+    def __init__(self) -> None:
+        super().__init__("MofNCompleteColumn", "{task.fields[unit]}", "TimeRemainingColumn", transient=True)
+
+    def __call__(self, done: "Done") -> None:
+        """Show how many files were read and how many texts were embedded."""
+        self._show("indexing", done.files, done.total, unit="file" if done.total == 1 else "files")
+        if done.to_embed:
+            self._show("embedding", done.embedded, done.to_embed, unit="text" if done.to_embed == 1 else "texts")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ripwrap import Workspace, sync
 from ripwrap.errors import Hint, HintedText, MissingPackageError
 from ripwrap.workspace import ToolResult, schemas
-from ripwrap.workspace.tool_names import TOOL_ERRORS
+from ripwrap.workspace.arguments import TOOL_ERRORS
 
 T = TypeVar("T")
 

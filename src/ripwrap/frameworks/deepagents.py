@@ -38,7 +38,7 @@ except ImportError as _error:
 
 from ripwrap import sync
 from ripwrap._text import byte_order_mark, is_binary
-from ripwrap.workspace.tool_names import TOOL_ERRORS
+from ripwrap.workspace.arguments import TOOL_ERRORS
 
 __all__ = ["RipwrapBackend"]
 

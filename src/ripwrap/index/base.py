@@ -19,10 +19,9 @@ from typing import Literal, NoReturn, TypeAlias, TypeVar, Unpack, cast
 import anyio
 from anyio.lowlevel import RunVar
 
-from ripwrap._code.treesitter.chunker import chunker_version
+from ripwrap._code.treesitter.merge import WINDOW_VERSION, chunker_version, window_chunks
 from ripwrap._code.treesitter.parser import check_installed, is_available
 from ripwrap._code.treesitter.worker import CodeReader
-from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._concurrency import refuse_copy
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._ranking.passages import BROAD
@@ -47,10 +46,10 @@ from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult
 from ripwrap.index.refresh import refresh
 from ripwrap.index.search import IndexResults, search
 from ripwrap.index.splitting import TOKENIZER, Chunker, Splitter
+from ripwrap.index.storage.database import versions_of
 from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
 from ripwrap.index.storage.packages import Connection
-from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
 from ripwrap.index.trigrams import FoundFiles, Trigrams
@@ -65,8 +64,8 @@ from ripwrap.options import (
     check_max_age,
     check_timeout,
 )
-from ripwrap.places.candidates import Candidates
-from ripwrap.places.holes import refuse_places
+from ripwrap.places.items import Candidates
+from ripwrap.places.where import refuse_places
 from ripwrap.results import GrepResult
 
 IndexLocation: TypeAlias = Literal["project"] | StrPath | None

@@ -10,6 +10,7 @@ from ripwrap.errors import Hint, HintedText
 from ripwrap.index.file_state import is_gone
 from ripwrap.index.models import CheckResult, EmbedderInfo, IndexedModel, IndexStatus, IndexView, PruneResult
 from ripwrap.index.storage.database import (
+    SCHEMA_VERSION,
     DamageError,
     check,
     check_error,
@@ -18,11 +19,11 @@ from ripwrap.index.storage.database import (
     is_damage,
     own_text,
     to_integer,
+    versions_of,
     write_transaction,
 )
 from ripwrap.index.storage.engine import RebuildError
 from ripwrap.index.storage.packages import Connection, sqlite3
-from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.sums import check_count
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused, sent_to

@@ -21,9 +21,15 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ripwrap._code.treesitter.chunker import chunker_version, syntax_chunks
+from ripwrap._code.treesitter.merge import (
+    WINDOW_VERSION,
+    Chunk,
+    chunker_version,
+    syntax_chunks,
+    window_chunks,
+    without_blank_lines,
+)
 from ripwrap._code.treesitter.worker import FILE_TIMEOUT, IDLE_TIMEOUT
-from ripwrap._code.windows import WINDOW_VERSION, Chunk, window_chunks, without_blank_lines
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText

@@ -11,7 +11,7 @@ from typing import Protocol
 import anyio
 import anyio.to_thread
 
-from ripwrap._operations.waiter import ChangeWaiter
+from ripwrap._operations.watch import ChangeWaiter
 from ripwrap._text import shown
 from ripwrap.index.file_state import repository_of, view_of
 from ripwrap.index.models import RefreshResult

@@ -29,11 +29,19 @@ from ripwrap.mcp.clients import (
     load_tools_soon,
     may_send_texts,
 )
-from ripwrap.mcp.definitions import definitions, get_prompt, list_prompts
-from ripwrap.mcp.resources import ReadParams, complete, list_resources, list_templates, read_resource
+from ripwrap.mcp.definitions import (
+    ReadParams,
+    complete,
+    definitions,
+    get_prompt,
+    list_prompts,
+    list_resources,
+    list_templates,
+    read_resource,
+)
 from ripwrap.options import StrPath
+from ripwrap.workspace.arguments import TOOL_ERRORS, find_tool, tool_names
 from ripwrap.workspace.deny import DenyRules
-from ripwrap.workspace.tool_names import TOOL_ERRORS, find_tool, tool_names
 
 if TYPE_CHECKING:
     from ripwrap.workspace import Workspace

@@ -21,7 +21,7 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import Match
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
-from ripwrap.places.holes import refuse_places
+from ripwrap.places.where import refuse_places
 from ripwrap.repositories.collectors import EndedRoots, MatchesCollector, ShardPlanner, TermsCollector
 from ripwrap.repositories.models import Root, RootCount, RootError, RootFile, RootMatch, Worker
 from ripwrap.repositories.requests import (

@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from ripwrap._operations.rank import MAX_TOTAL_BYTES, FileTerms
+from ripwrap._operations.rank import MAX_TOTAL_BYTES, FileTerms, choose_files, files_worths
 from ripwrap._ranking.document import MAX_FILE_BYTES
-from ripwrap._ranking.selection import choose_files, files_worths
 from ripwrap._ranking.word_query import WordQuery
 from ripwrap._ripgrep.page_collector import TermCounts, path_order, shares
 from ripwrap._text import plural

@@ -42,7 +42,7 @@ from ripwrap.binary.resolver import Rg, resolve
 from ripwrap.errors import GlobError, PatternError, RipwrapError, UnknownTypeError
 from ripwrap.models import FileCount, Match, PathError
 from ripwrap.options import FileOptions, SearchOptions
-from ripwrap.places.candidates import Candidates
+from ripwrap.places.items import Candidates
 from ripwrap.repositories.models import Root, RootError, Worker, incomplete_error, root_error
 from ripwrap.results import GrepResult
 

@@ -17,7 +17,7 @@ import anyio.from_thread
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from ripwrap._ripgrep.limiter import slot
+from ripwrap._ripgrep.process import slot
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import BinaryError, CapabilityError
 from ripwrap.repositories.models import RootError, Worker, incomplete_error, root_error

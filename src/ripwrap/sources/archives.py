@@ -33,8 +33,17 @@ from ripwrap._safe_open import open_regular_file
 from ripwrap._text import plural
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import PathError
-from ripwrap.sources.adapters import Format, check_installed, find_format, installed_formats
-from ripwrap.sources.base import Item, LocatedName, Source, as_formats, inner_name
+from ripwrap.sources.base import (
+    Format,
+    Item,
+    LocatedName,
+    Source,
+    as_formats,
+    check_installed,
+    find_format,
+    inner_name,
+    installed_formats,
+)
 from ripwrap.sources.reading import DocumentError, DocumentReader
 from ripwrap.sources.unpacking import (
     DICTIONARY_BYTES,

@@ -24,7 +24,7 @@ from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap._text import in_seconds, plural, raw_bytes
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import Location
-from ripwrap.sources.adapters import Format
+from ripwrap.sources.base import Format
 
 _VERSION = "1"
 """Version of the file format. The names of the files depend on it, so files of other versions are never read."""

@@ -4,8 +4,7 @@
 from collections.abc import Generator, Iterable, Sequence
 from typing import Unpack
 
-from ripwrap._operations.waiter import QUIET_SECONDS
-from ripwrap._operations.watch import run_watch_blocking, watch_request
+from ripwrap._operations.watch import QUIET_SECONDS, run_watch_blocking, watch_request
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.options import SearchOptions, StrPath

@@ -71,17 +71,17 @@ __all__ = [
 _NAMES = {
     "_code.outline": "Section",
     "_code.references": "Reference",
-    "workspace.codebase_search_tool": "CodebaseSearchOptions CodebaseSearchResult CodePlace",
+    "workspace.codebase_search": "CodebaseSearchOptions CodebaseSearchResult CodePlace",
     "workspace.core": "Workspace schemas",
-    "workspace.find_files_tool": "FindFilesOptions FindFilesResult",
-    "workspace.find_references_tool": "FindReferencesOptions FindReferencesResult",
+    "workspace.find_files": "FindFilesOptions FindFilesResult",
+    "workspace.find_references": "FindReferencesOptions FindReferencesResult",
     "workspace.grep_content_tool": "ContentMatch GrepContentOptions GrepContentResult",
     "workspace.index_results": (
         "IndexCodebaseResult IndexedRoot IndexHealthResult IndexStatusResult RootHealth RootStatus"
     ),
-    "workspace.listing_tools": "ListEntry ListResult LsOptions TreeOptions",
+    "workspace.listing": "ListEntry ListResult LsOptions TreeOptions",
     "workspace.read_file": "LineBlock ReadFileOptions ReadFileResult",
-    "workspace.replace_content_tool": "ReplaceContentOptions ReplaceContentResult",
+    "workspace.replace_content": "ReplaceContentOptions ReplaceContentResult",
     "workspace.resolve": "ResolveResult",
     "workspace.results": "FileHits FileInfo ToolResult",
     "workspace.tool": "Tool",

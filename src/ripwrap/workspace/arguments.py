@@ -13,8 +13,9 @@ import functools
 import inspect
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar, cast
+import zlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic import (
     AliasChoices,
@@ -33,9 +34,136 @@ from typing_extensions import TypedDict
 
 from ripwrap._text import cut_text
 from ripwrap._words import ALIASES, suggest
-from ripwrap.errors import Hint
-from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
-from ripwrap.workspace.tool_names import snake_case
+from ripwrap.errors import Hint, RipwrapError
+
+Needed: TypeAlias = Literal["index", "anchors", "write"]
+
+TOOL_ERRORS = (RipwrapError, ValueError, OSError, MemoryError)
+"""Errors for which a tool returns a text instead of raising them."""
+
+
+class Named(Protocol):
+    """What has the names of a tool: its specification, or its definition in the MCP server."""
+
+    @property
+    def name(self) -> str:
+        """Name of the tool."""
+        ...
+
+    @property
+    def aliases(self) -> Sequence[str]:
+        """Names of the tool in other programs, in lower case; `name(argument)` for calls with this argument."""
+        ...
+
+    @property
+    def needs(self) -> Needed | None:
+        """Argument of `Workspace` without which the tool is not offered; `None` if it is always offered."""
+        ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def tool_names(
+    tools: Mapping[str, Named], *, index: bool = False, anchors: bool = False, write: bool = False
+) -> tuple[str, ...]:
+    """Return the names of the tools of a workspace that was made with these options; each option adds tools."""
+    given: dict[str | None, bool] = {None: True, "index": index, "anchors": anchors, "write": write}
+    return tuple(name for name, tool in tools.items() if given[tool.needs])
+
+
+def find_tool(name: str, tools: Iterable[N], arguments: Mapping[str, object] | None = None) -> N:
+    """Return a tool, given its name or a name that other programs use for the tool.
+
+    Upper case and prefixes such as `functions.` and `mcp__server__` are accepted. Some programs use one name for
+    different tools, which differ in an argument: the alias `search_files(regex)` is for calls with this argument.
+    """
+    plain = snake_case(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
+    known = {tool.name: tool for tool in tools}
+    aliases = {alias: tool for tool in known.values() for alias in tool.aliases}
+    given = [f"({snake_case(one)})" for one, value in (arguments or {}).items() if value not in (None, "")]
+    keys = (f"{one}{argument}" for argument in (*given, "") for one in (plain.replace("_", ""), plain))
+    found = known.get(plain) or next((aliases[key] for key in keys if key in aliases), None)
+    if found is None:
+        raise ValueError(f"there is no tool {name!r}; the tools are {', '.join(known)}")
+    return found
+
+
+def snake_case(name: str) -> str:
+    """Return a name such as `filePattern` or `file-pattern` in snake case; leave a flag such as `-i` as it is."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower().replace("-", "_") if name[:1] != "-" else name
+
+
+HASHED_CHARS = 1_000
+"""Maximum number of characters of a line that are hashed."""
+
+MAX_QUOTED_CHARS = 80
+"""Maximum number of characters of a wrong value that an error message quotes."""
+
+SEPARATOR = "·"
+"""Character between the number of a line and its hash (U+00B7)."""
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_READ_AS = str.maketrans("ilo", "110")
+"""Table that replaces the letters i and l by the digit 1, and o by 0, as in Crockford's base 32."""
+_ANCHOR = re.compile(r"\s*([1-9]\d{0,9})\s*[·•⋅∙]\s*([0-9a-tv-zA-TV-Z]{3})\s*[:-]?\s*")
+"""Pattern of an anchor such as `42·k7q`. It also accepts other dots that look like `·`, upper-case letters, the letters
+i, l and o, spaces around the parts, and `:` or `-` at the end.
+"""
+
+
+class Anchor(NamedTuple):
+    """Number of a line, from 1, and hash of the text of that line."""
+
+    line: int
+    hash: str
+
+    def __str__(self) -> str:
+        """Return the anchor as the tools show it, such as `42·k7q`."""
+        return f"{self.line}{SEPARATOR}{self.hash}"
+
+
+def line_hash(text: str) -> str:
+    """Return the hash of a line: three characters, each a digit or a lowercase letter.
+
+    Only the first 1,000 characters count, and white space at the end of them is ignored.
+    """
+    number = zlib.crc32(text[:HASHED_CHARS].rstrip().encode("utf-8", "surrogatepass"))
+    return _ALPHABET[number >> 10 & 31] + _ALPHABET[number >> 5 & 31] + _ALPHABET[number & 31]
+
+
+def line_hashes(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the hash of each line."""
+    return tuple(map(line_hash, lines))
+
+
+def parse_anchor(text: str) -> Anchor | None:
+    """Parse a text such as `42·k7q`; return None if the text is not an anchor."""
+    found = _ANCHOR.fullmatch(text)
+    return None if found is None else Anchor(int(found[1]), found[2].lower().translate(_READ_AS))
+
+
+def parse_place(text: str) -> tuple[str, Anchor]:
+    """Return the path and the anchor in a text such as `src/till.py#42·k7q`."""
+    found = re.fullmatch(rf"(.+)[#:]({_ANCHOR.pattern})", text, re.DOTALL)
+    anchor = None if found is None else parse_anchor(found[2])
+    if found is None or anchor is None:
+        quoted = cut_text(text, MAX_QUOTED_CHARS)
+        raise ValueError(f'anchor must be PATH#LINE·HASH, like "src/till.py#42·k7q", got {quoted!r}')
+    return found[1], anchor
+
+
+def labels(first: int, hashes: Sequence[str], count: int) -> list[str]:
+    """Return the label of each line of a range: the anchor if the hash of the line is known, otherwise the number.
+
+    Args:
+        first: Number of the first line.
+        hashes: Hashes of the lines; empty for labels that are only numbers.
+        count: Number of lines.
+    """
+    numbers = range(first, first + count)
+    return [str(Anchor(number, hashes[at])) if at < len(hashes) else str(number) for at, number in enumerate(numbers)]
+
 
 MAX_NUMBER = 1_000_000
 """Largest number that a tool accepts, except for line numbers."""

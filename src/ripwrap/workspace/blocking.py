@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any, Literal, Self, Unpack
 
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
-from ripwrap.workspace.base import BaseWorkspace
+from ripwrap.workspace.arguments import TOOL_ERRORS
 from ripwrap.workspace.codebase_search import CODEBASE_SEARCH, CodebaseSearchOptions, CodebaseSearchResult
-from ripwrap.workspace.dispatch import MAX_READ_BYTES, ToolMethods
+from ripwrap.workspace.dispatch import MAX_READ_BYTES, BaseWorkspace, ToolMethods
 from ripwrap.workspace.find_files import FIND_FILES, FindFilesOptions, FindFilesResult
 from ripwrap.workspace.find_references import FIND_REFERENCES, FindReferencesOptions, FindReferencesResult
 from ripwrap.workspace.grep_content_tool import GREP_CONTENT, GrepContentOptions, GrepContentResult
@@ -25,7 +25,6 @@ from ripwrap.workspace.resolve import RESOLVE, ResolveResult
 from ripwrap.workspace.results import FileInfo, ToolResult
 from ripwrap.workspace.scope import ReportProgress
 from ripwrap.workspace.tool import Tool
-from ripwrap.workspace.tool_names import TOOL_ERRORS
 
 
 class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):

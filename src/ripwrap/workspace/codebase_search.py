@@ -18,9 +18,7 @@ from ripwrap._text import as_utf8, plural, shown, shown_path
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Model, PathError
 from ripwrap.results import RankedChunk
-from ripwrap.workspace.anchors import labels, line_hashes
-from ripwrap.workspace.arguments import Number, ToolArguments
-from ripwrap.workspace.budget import NAMES_SHARE, shortened
+from ripwrap.workspace.arguments import Number, ToolArguments, labels, line_hashes
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.expansion import (
     MAX_DEFINITION_LINES,
@@ -29,7 +27,7 @@ from ripwrap.workspace.expansion import (
     missing_code,
     read_source_file,
 )
-from ripwrap.workspace.notes import notes_of, unused_index_note
+from ripwrap.workspace.notes import NAMES_SHARE, notes_of, shortened, unused_index_note
 from ripwrap.workspace.redact import Redaction, redact_name
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Scope, Settings, half, open_scope

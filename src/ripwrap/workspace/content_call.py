@@ -16,15 +16,15 @@ from ripwrap._ripgrep.query import Mode, Query
 from ripwrap._text import plural
 from ripwrap.errors import SearchError
 from ripwrap.options import SearchOptions
-from ripwrap.places.candidates import Candidates
+from ripwrap.places.items import Candidates
 from ripwrap.results import FileMatches
-from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
+from ripwrap.workspace.arguments import MAX_QUOTED_CHARS
 from ripwrap.workspace.grep_content_tool import GrepContentArguments
-from ripwrap.workspace.memory import Memory
 from ripwrap.workspace.notes import GREP_ESCAPE
 from ripwrap.workspace.redact import Redactor
 from ripwrap.workspace.results import shown_start
 from ripwrap.workspace.scope import FileFilter, PathFilter, ReportProgress, Scope, Settings, pattern_options
+from ripwrap.workspace.tool import Memory
 
 if TYPE_CHECKING:
     from ripwrap.workspace.grep_items import ItemSearch

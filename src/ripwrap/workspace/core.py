@@ -17,9 +17,9 @@ import anyio
 import anyio.to_thread
 
 from ripwrap._ripgrep.runner import AsyncRunner
-from ripwrap.workspace.arguments import parameter_descriptions, schema_of
-from ripwrap.workspace.base import BaseWorkspace
+from ripwrap.workspace.arguments import TOOL_ERRORS, parameter_descriptions, schema_of, tool_names
 from ripwrap.workspace.codebase_search import CodebaseSearchMethods
+from ripwrap.workspace.dispatch import BaseWorkspace
 from ripwrap.workspace.find_files import FindFilesMethods
 from ripwrap.workspace.find_references import FindReferencesMethods
 from ripwrap.workspace.grep_content_tool import GrepContentMethods
@@ -32,7 +32,6 @@ from ripwrap.workspace.resolve import ResolveMethods
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress
 from ripwrap.workspace.tool import AnyTool, Tool, tools_of
-from ripwrap.workspace.tool_names import TOOL_ERRORS, tool_names
 
 
 class Workspace(

@@ -11,15 +11,14 @@ from ripwrap._code.treesitter.parser import is_supported
 from ripwrap._operations.expand import MAX_SOURCE_BYTES
 from ripwrap._text import cut_text, in_seconds, plural, shown_path
 from ripwrap.errors import RipwrapError
-from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.close_names import ask_close_names
 from ripwrap.workspace.expansion import SourceFile, missing_code, read_source_file
-from ripwrap.workspace.memory import MIN_CHARS, digest_of
+from ripwrap.workspace.notes import shortened
 from ripwrap.workspace.read_file import ReadFileArguments, ReadFileResult, ReadLines, read_ranges
 from ripwrap.workspace.sandbox import MissingPathError
 from ripwrap.workspace.scope import Settings, open_scope
 from ripwrap.workspace.shown_lines import snippet
-from ripwrap.workspace.tool import ToolCall
+from ripwrap.workspace.tool import MIN_CHARS, ToolCall, digest_of
 
 CHARS_PER_FILE = 500
 """Smallest share of an answer in characters; with `max_chars=20000`, a call reads at most 40 files."""

@@ -28,11 +28,10 @@ from ripwrap.workspace.arguments import (
     is_true,
     without_excluded,
 )
-from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.close_names import HasName, ask_close_names, by_age, names_on_disk, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
-from ripwrap.workspace.memory import page_note
-from ripwrap.workspace.notes import denied_note, listed, scope_notes, unsearched_notes
+from ripwrap.workspace.listing import find_denied
+from ripwrap.workspace.notes import denied_note, listed, scope_notes, shortened, unsearched_notes
 from ripwrap.workspace.results import ListingEngine, ToolResult, next_offset_after, shown_start
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import (
@@ -47,8 +46,7 @@ from ripwrap.workspace.scope import (
     visible_paths,
     wider,
 )
-from ripwrap.workspace.tool import ToolCall, ToolSpec
-from ripwrap.workspace.tree_collector import find_denied
+from ripwrap.workspace.tool import ToolCall, ToolSpec, page_note
 
 FileOrder: TypeAlias = Literal["path", "newest"]
 EntryType: TypeAlias = Literal["file", "directory", "any"]

@@ -11,10 +11,9 @@ from ripwrap._operations.references import references_request, run_references
 from ripwrap._text import as_utf8, cut_text, plural, shown, shown_path
 from ripwrap.places.where import PlacedFileOptions
 from ripwrap.workspace.arguments import Globs, Number, ToolArguments, VisibilityOptions
-from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.close_names import names_on_disk, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
-from ripwrap.workspace.notes import notes_of
+from ripwrap.workspace.notes import notes_of, shortened
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import Redactor, redact_name
 from ripwrap.workspace.results import ToolResult

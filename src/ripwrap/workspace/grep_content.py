@@ -27,12 +27,20 @@ from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import spell_as_argument
-from ripwrap.workspace.budget import MAX_REACHABLE, Page, fit_to_budget, shortened
 from ripwrap.workspace.close_names import names_on_disk, resolve_names
 from ripwrap.workspace.content_call import ContentCall, RoundRobinMatchCollector, other_spellings_note
 from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
-from ripwrap.workspace.memory import page_note
-from ripwrap.workspace.notes import escape_note, listed, notes_of, unsearched_notes, unused_index_note
+from ripwrap.workspace.notes import (
+    MAX_REACHABLE,
+    Page,
+    escape_note,
+    fit_to_budget,
+    listed,
+    notes_of,
+    shortened,
+    unsearched_notes,
+    unused_index_note,
+)
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.results import FileHits, shown_start
 from ripwrap.workspace.scope import (
@@ -45,7 +53,7 @@ from ripwrap.workspace.scope import (
     visible_paths,
 )
 from ripwrap.workspace.shown_lines import content_matches
-from ripwrap.workspace.tool import ToolCall
+from ripwrap.workspace.tool import ToolCall, page_note
 
 if TYPE_CHECKING:
     from ripwrap.workspace.expansion import SourceFile

@@ -12,7 +12,6 @@ from ripwrap._code.outline import Section
 from ripwrap._text import shown, shown_path
 from ripwrap._words import ALIASES
 from ripwrap.models import Model
-from ripwrap.workspace.anchors import labels
 from ripwrap.workspace.arguments import (
     EXCLUDING,
     Globs,
@@ -21,6 +20,7 @@ from ripwrap.workspace.arguments import (
     VisibilityOptions,
     is_given,
     is_true,
+    labels,
     without_excluded,
 )
 from ripwrap.workspace.dispatch import ToolMethods

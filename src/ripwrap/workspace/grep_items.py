@@ -18,9 +18,8 @@ from ripwrap._ripgrep.query import Mode, Query
 from ripwrap._text import as_utf8
 from ripwrap.errors import Hint, combination_error
 from ripwrap.options import SearchOptions
-from ripwrap.places.inside import ArchiveLimits, in_files
+from ripwrap.places.inside import ArchiveLimits, in_files, layered
 from ripwrap.places.items import ItemPlace, in_items
-from ripwrap.places.layered import layered
 from ripwrap.sources.archives import check_inside
 from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
 from ripwrap.sources.git import RevisionSource, check_revision

@@ -25,10 +25,9 @@ from ripwrap.index.maintenance import Remedy, check_index, prune_views
 from ripwrap.index.models import CheckResult, IndexStatus, RefreshResult
 from ripwrap.index.models import Progress as Done
 from ripwrap.index.search import IndexResults
-from ripwrap.index.storage.database import DamageError
-from ripwrap.index.storage.schema import versions_of
+from ripwrap.index.storage.database import DamageError, versions_of
 from ripwrap.options import StrPath
-from ripwrap.places.candidates import Candidates
+from ripwrap.places.items import Candidates
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import spell_as_argument
 from ripwrap.workspace.history import CommitHistory

@@ -48,7 +48,7 @@ async def run_list_directory(run: Runner, settings: Settings, path: str) -> tupl
 
 
 def _refuse_places(method: str) -> None:
-    from ripwrap.places.holes import refuse_places  # late: `Workspace` starts faster, and only backends call this
+    from ripwrap.places.where import refuse_places  # late: `Workspace` starts faster, and only backends call this
 
     refuse_places(method)
 

@@ -25,8 +25,18 @@ from ripwrap._safe_open import open_regular_file
 from ripwrap._text import as_utf8, byte_order_mark, cut_text, in_seconds, is_binary, plural, shown_path
 from ripwrap._words import ALIASES
 from ripwrap.models import Model
-from ripwrap.workspace.anchors import HASHED_CHARS, MAX_QUOTED_CHARS, SEPARATOR, labels, line_hash, parse_anchor
-from ripwrap.workspace.arguments import ToolArguments, is_given, join_paths, join_ranges
+from ripwrap.workspace.arguments import (
+    HASHED_CHARS,
+    MAX_QUOTED_CHARS,
+    SEPARATOR,
+    ToolArguments,
+    is_given,
+    join_paths,
+    join_ranges,
+    labels,
+    line_hash,
+    parse_anchor,
+)
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines
 from ripwrap.workspace.results import ToolResult, first_entries

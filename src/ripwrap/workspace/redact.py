@@ -454,7 +454,7 @@ class Redaction:
 
 @cache
 def _built_in_rules() -> tuple[Rule, ...]:
-    from ripwrap._scan.secrets import SECRET_RULES  # late: making the rules makes Pydantic's first validator
+    from ripwrap._scan.rules import SECRET_RULES  # late: making the rules makes Pydantic's first validator
 
     return SECRET_RULES
 

@@ -25,9 +25,9 @@ from ripwrap.edits import EditPlan, FileEdits
 from ripwrap.models import Span
 from ripwrap.options import SearchOptions
 from ripwrap.workspace.arguments import Globs, ToolArguments, VisibilityOptions
-from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.close_names import names_on_disk, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
+from ripwrap.workspace.notes import shortened
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import MAX_SCANNED_BYTES, MAX_SECRET_CHARS, KeyLines, Redaction, key_lines
 from ripwrap.workspace.results import FileHits, ToolResult

@@ -6,8 +6,7 @@ from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from ripwrap._text import as_utf8, plural, shown_path
-from ripwrap.workspace.anchors import HASHED_CHARS, SEPARATOR, Anchor, line_hash, parse_place
-from ripwrap.workspace.arguments import ToolArguments
+from ripwrap.workspace.arguments import HASHED_CHARS, SEPARATOR, Anchor, ToolArguments, line_hash, parse_place
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.read_file import Deadline, open_text, skip_line
 from ripwrap.workspace.redact import MAX_SECRET_CHARS

@@ -24,8 +24,7 @@ from ripwrap._text import path_from_shown, plural, shown
 from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
-from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
-from ripwrap.workspace.arguments import comma_separated
+from ripwrap.workspace.arguments import MAX_QUOTED_CHARS, comma_separated
 from ripwrap.workspace.deny import DeniedPaths, escaped
 from ripwrap.workspace.redact import Redaction, Redactor
 from ripwrap.workspace.results import shown_start

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ripwrap._concurrency import CANCELLED
 from ripwrap._text import has_text, shown
 from ripwrap.models import Context, Match, Span
-from ripwrap.workspace.anchors import HASHED_CHARS, line_hashes
+from ripwrap.workspace.arguments import HASHED_CHARS, line_hashes
 from ripwrap.workspace.grep_content_tool import ContentMatch
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
 

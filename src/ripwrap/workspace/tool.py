@@ -5,22 +5,86 @@ inherits from this class. The names that `call()` accepts, the schemas, what the
 follow. (`resolve.py` is a short example. If the work of a tool imports much, a module of its own does the work.)
 """
 
+import hashlib
 import inspect
 import pkgutil
-from collections.abc import Awaitable, Callable
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from ripwrap._ripgrep.protocols import Runner
-from ripwrap.workspace.arguments import ToolArguments
-from ripwrap.workspace.memory import Memory
+from ripwrap.workspace.arguments import Needed, ToolArguments
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress, Settings
-from ripwrap.workspace.tool_names import Needed
 
 if TYPE_CHECKING:
     from ripwrap.workspace.history import CommitHistory
     from ripwrap.workspace.index_tools import Indexes
+
+
+MAX_CALLS = 1_000
+"""Maximum number of calls that are remembered; the oldest are forgotten."""
+
+MIN_CHARS = 300
+"""Minimum length of an answer that is not shown again, in characters; a shorter one costs little."""
+
+
+class PagedArguments(Protocol):
+    """Arguments of a tool whose answers have pages."""
+
+    @property
+    def offset(self) -> int:
+        """Number of results before the page."""
+        ...
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Hashable:
+        """Return the arguments with other values."""
+        ...
+
+
+class Remembered(NamedTuple):
+    """Value that an earlier call has left, and the seconds since then."""
+
+    value: Hashable
+    seconds: float
+
+
+class Memory:
+    """Values by calls, in memory as long as the workspace; any thread may use it."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[Hashable, tuple[Hashable, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def exchange(self, call: Hashable, value: Hashable) -> Remembered | None:
+        """Remember a value for a call, and return the value that was remembered before; `None` if there is none.
+
+        If the value is the same, the time of the first one stays.
+        """
+        now = time.monotonic()
+        with self._lock:
+            before = self._values.pop(call, None)
+            self._values[call] = before if before is not None and before[0] == value else (value, now)
+            if len(self._values) > MAX_CALLS:
+                self._values.popitem(last=False)
+        return None if before is None else Remembered(before[0], now - before[1])
+
+
+def page_note(memory: Memory, arguments: PagedArguments, counts: tuple[int | None, ...]) -> str:
+    """Return a sentence if the counts of all results are others than on the page before; empty if they are the same."""
+    before = memory.exchange(arguments.model_copy(update={"offset": 0}), counts)
+    if not arguments.offset or before is None or before.value == counts:
+        return ""
+    return "Files have changed since the page before, so results may be missing or shown twice; offset=0 begins anew."
+
+
+def digest_of(text: str) -> bytes:
+    """Return a short digest of an answer."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
 
 ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)

@@ -8,10 +8,8 @@ from typing import Any, TypeAlias
 
 from ast_grep_py import SgNode, SgRoot
 
-from ripwrap._code.structure.fixes import Fix, UnreplacedError, keep_strings, read_fix, span_of
-from ripwrap._code.structure.languages import LANGUAGES
-from ripwrap._code.structure.patterns import BadPatternError, Pattern, read_pattern
-from ripwrap._code.structure.validity import broken_line
+from ripwrap._code.structure.fixes import Fix, UnreplacedError, broken_line, keep_strings, read_fix, span_of
+from ripwrap._code.structure.patterns import LANGUAGES, BadPatternError, Pattern, read_pattern
 from ripwrap._subprocess.worker import serve_requests
 
 FoundEdit: TypeAlias = tuple[int, int, str] | str | None

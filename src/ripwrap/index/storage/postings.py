@@ -40,6 +40,7 @@ from ripwrap.index.storage.database import (
     READONLY,
     DamageError,
     code_of,
+    is_empty,
     last_id,
     write_transaction,
 )
@@ -52,7 +53,6 @@ from ripwrap.index.storage.engine import (
     remove_folder,
 )
 from ripwrap.index.storage.packages import Connection, sqlite3, tantivy
-from ripwrap.index.storage.schema import is_empty
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
 """Pattern of the names of tantivy's directories, for full-text search and for trigrams. The names of the directories in

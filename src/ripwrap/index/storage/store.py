@@ -23,33 +23,31 @@ from ripwrap.index.storage.database import (
     CANNOT_OPEN,
     FULL,
     IO_ERROR,
+    IS_SENT,
     LOCKED,
+    MARK_KEY,
     READONLY,
+    SCHEMA_VERSION,
     DamageError,
     check,
     check_error,
     checkpoint,
+    clear_content,
     code_of,
     connect,
+    create_tables,
+    expected_shape,
     is_damage,
+    is_empty,
+    mark_of,
+    read_versions,
+    shape_of,
     write_transaction,
 )
 from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError, limit_advice, location_error
 from ripwrap.index.storage.files import IndexFiles, foreign_file_error, is_blank, known_mark, make_mark
 from ripwrap.index.storage.packages import HAS_SQLITE, Connection, sqlite3
 from ripwrap.index.storage.postings import Postings
-from ripwrap.index.storage.schema import (
-    IS_SENT,
-    MARK_KEY,
-    SCHEMA_VERSION,
-    clear_content,
-    create_tables,
-    expected_shape,
-    is_empty,
-    mark_of,
-    read_versions,
-    shape_of,
-)
 from ripwrap.index.storage.sums import RowChecks
 
 LOCK_PATIENCE = 30.0  # seconds to wait while another process opens or deletes the file

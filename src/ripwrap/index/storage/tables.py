@@ -12,10 +12,9 @@ from ripwrap._ripgrep.command import follows_links
 from ripwrap._text import as_utf8
 from ripwrap.index.file_state import IndexedFile, Stamp
 from ripwrap.index.splitting import SplitText
-from ripwrap.index.storage.database import decode_text, encode_text, last_id, to_integer
+from ripwrap.index.storage.database import IS_SENT, SENT_KEY, decode_text, encode_text, last_id, to_integer
 from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.postings import PostingsWriter, change_count
-from ripwrap.index.storage.schema import IS_SENT, SENT_KEY
 from ripwrap.index.storage.sums import checked_rows, compress_names, names_of, sum_of_blob, sum_of_view
 
 WITHOUT_VECTOR = (
