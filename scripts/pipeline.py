@@ -18,7 +18,7 @@ PIPELINE = [
     Stage("query", ["options", "_ripgrep.command", "_ripgrep.query"], "a Query"),
     Stage("place", ["places", "_ripgrep.planning"], "runs of rg"),
     Stage("process", ["_ripgrep.runner", "_ripgrep.process", "_ripgrep.change"], "bytes of rg, changed"),
-    Stage("decoder", ["_ripgrep.framing", "_ripgrep.decoder"], "models"),
+    Stage("decoder", ["_ripgrep.decoder"], "models"),
     Stage("operation", ["_operations", "_edits", "_scan"], "streams and results"),
 ]
 ON_TOP = [
