@@ -281,7 +281,7 @@ def types(session: nox.Session) -> None:
     config.write_text(f"[mypy]\nstrict = true\n{skipped}", "utf-8")
     session.run("mypy", f"--config-file={config}", "--platform=win32", "--exclude=/(frameworks|_pyinstaller)/", "src")
     session.run("pyright")
-    session.run("pyright", "--pythonplatform=Windows", "src/ripwrap/_subprocess")
+    session.run("pyright", "--pythonplatform=Windows", "src/ripwrap/_system/subprocess")
     program, python = "tests/typing/test_downstream.py", f"{session.bin}/python"
     session.run("pyrefly", "check", f"--python-interpreter-path={python}", program)
     session.run("ty", "check", f"--python={python}", program)

@@ -37,7 +37,7 @@ nitpick_ignore_regex = [
         "py:.*",
         r"ripwrap\.index\.models\._keep_hints|ripwrap\._scan\.rules\._check_regex",
     ),  # validators in annotations
-    ("py:.*", r"ripwrap\.(_overlay\.P|workspace\.tool\.AnswerT_co)"),  # type variables
+    ("py:.*", r"ripwrap\.(_system\.overlay\.P|workspace\.tool\.AnswerT_co)"),  # type variables
     ("py:class", r"ripwrap\._ripgrep\.(protocols\.Runner|change\.Change)"),  # private; see `ripwrap.places.Place`
     ("py:meth", r"ripwrap\..*\.model_\w+"),  # methods of Pydantic's models
 ]

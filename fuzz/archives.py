@@ -21,7 +21,8 @@ with atheris.instrument_imports(include=["ripwrap", "gzip", "tarfile", "zipfile"
     import tarfile
     import zipfile
 
-    from ripwrap import ExtractionFailedError, _deflate64
+    from ripwrap import ExtractionFailedError
+    from ripwrap._system import deflate64 as _deflate64
     from ripwrap.binary import archive as archives
 
 import inflate64

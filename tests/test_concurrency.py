@@ -11,8 +11,8 @@ import pytest
 
 import ripwrap
 from ripwrap import index, remote, sync
-from ripwrap._concurrency import CANCELLED, Cancellation, replace_file
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap._system.concurrency import CANCELLED, Cancellation, replace_file
 
 
 @pytest.mark.parametrize("windows", [True, False])

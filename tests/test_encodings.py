@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from ripwrap import sync
-from ripwrap._encodings import LABELS, decode, encode
-from ripwrap._text import byte_order_mark, shown
+from ripwrap._text import LABELS, byte_order_mark, decode, encode, shown
 from support.effort import times
 
 CODECS = {codec: label for label, codec in reversed(LABELS.items()) if codec}

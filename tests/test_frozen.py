@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ripwrap import RipwrapError, sync
-from ripwrap._subprocess.worker import StartError, WorkerProcess
+from ripwrap._system.subprocess.worker import StartError, WorkerProcess
 
 Plant = Callable[..., Path]
 
@@ -121,7 +121,7 @@ def test_unknown_path_of_python_is_an_error_of_searches_by_syntax(
 def test_worker_process_starts_no_worker_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if `sys.executable` is an interpreter in another program that ignores `-c`."""
     answer = "serve_requests(lambda _: [os.environb[b'_RIPWRAP_WORKER']], 9, 9)"
-    code = f"import os; from ripwrap._subprocess.worker import serve_requests; {answer}"
+    code = f"import os; from ripwrap._system.subprocess.worker import serve_requests; {answer}"
     worker = WorkerProcess(code, 60, 60)
     assert worker.request([b""]) == [b"1"]
     worker.close()

@@ -17,8 +17,8 @@ import pytest
 
 import ripwrap
 from ripwrap import sync
-from ripwrap._concurrency import CANCELLED, poll_intervals
-from ripwrap._overlay import active_overlay
+from ripwrap._system.concurrency import CANCELLED, poll_intervals
+from ripwrap._system.overlay import active_overlay
 from ripwrap.places import Items
 from support.effort import times
 

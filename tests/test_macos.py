@@ -7,8 +7,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from ripwrap import AccessDeniedError, _safe_open, sync
-from ripwrap._safe_open import open_regular_file
+from ripwrap import AccessDeniedError, sync
+from ripwrap._system import safe_open as _safe_open
+from ripwrap._system.safe_open import open_regular_file
 from ripwrap.binary import RgBinary
 from ripwrap.index.file_state import key_of
 from ripwrap.workspace.sandbox import Sandbox, same_below

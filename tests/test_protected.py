@@ -8,7 +8,7 @@ import pytest
 
 from ripwrap import FileEdits, sync
 from ripwrap._edits.journal import JournalFolder, Journals, apply_edits
-from ripwrap._safe_write import Disk, is_protected_name, why_protected
+from ripwrap._system.safe_write import Disk, is_protected_name, why_protected
 from support.git import require_git
 from support.tools import APIS, Asked
 

@@ -18,7 +18,7 @@ import pytest
 from pydantic import ValidationError
 
 import ripwrap
-from ripwrap import _words, sync, testing, workspace
+from ripwrap import _text, sync, testing, workspace
 from ripwrap._ripgrep.command import search_query
 from ripwrap.index import Index
 from ripwrap.options import SearchOptions
@@ -238,10 +238,10 @@ def test_word_of_another_library_names_the_argument(call: Callable[[], object], 
 
 
 @pytest.mark.parametrize("value", [True, False])
-@pytest.mark.parametrize("word", [one for one in _words.SWITCHES if one != "case_sensitive"])
+@pytest.mark.parametrize("word", [one for one in _text.SWITCHES if one != "case_sensitive"])
 def test_switch_of_another_library_is_answered_by_its_value(word: str, value: bool) -> None:
     """`regex=False` was answered with `pattern`, and `respect_gitignore=True` with how to switch it off."""
-    said = _words.SWITCHES[word][not value]
+    said = _text.SWITCHES[word][not value]
     with pytest.raises(ValidationError, match=re.escape(f"unknown option {word}; {said}")):
         ANY.sync.search("x", **{word: value})
     with pytest.raises(TypeError, match=re.escape(f"grep() has no argument {word}; {said}")):
@@ -391,8 +391,8 @@ def test_unknown_option_names_what_ripwrap_has(call: Callable[[], object], says:
 def test_words_are_no_arguments_themselves() -> None:
     """No word of the tables hides an argument that a function has."""
     options = PlacedSearchOptions.__annotations__.keys()
-    assert not options & (_words._WORDS.keys() - {"replace"} | _words._INSTEAD.keys())
-    assert set(_words._WORDS.values()) - options <= {"cwd", "pattern", "replacement", "path", "lang", "rg"}
+    assert not options & (_text._WORDS.keys() - {"replace"} | _text._INSTEAD.keys())
+    assert set(_text._WORDS.values()) - options <= {"cwd", "pattern", "replacement", "path", "lang", "rg"}
 
 
 @pytest.mark.parametrize("package", [ripwrap, sync])
@@ -467,7 +467,7 @@ def test_only_two_modules_start_programs() -> None:
     starting = {
         path.relative_to(package).as_posix() for path in package.rglob("*.py") if STARTING.search(path.read_text())
     }
-    assert starting == {"_subprocess/posix.py", "_subprocess/windows.py"}
+    assert starting == {"_system/subprocess/posix.py", "_system/subprocess/windows.py"}
 
 
 def test_file_with_importorskip_has_tests_marked_extra() -> None:

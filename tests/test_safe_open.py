@@ -12,9 +12,9 @@ import anyio
 import pytest
 
 import ripwrap
-from ripwrap import _safe_open as _open
 from ripwrap import sync
-from ripwrap._safe_open import open_regular_file, without_replaced
+from ripwrap._system import safe_open as _open
+from ripwrap._system.safe_open import open_regular_file, without_replaced
 from ripwrap.binary import RgBinary
 from ripwrap.index import Index, RefreshResult
 from support.opening import before_opening

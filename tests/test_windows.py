@@ -2,7 +2,14 @@
 
 import pytest
 
-from ripwrap._windows import command_length, explain_exit, is_batch_file, is_foreign_path, path_entries, why_misleading
+from ripwrap._system.windows import (
+    command_length,
+    explain_exit,
+    is_batch_file,
+    is_foreign_path,
+    path_entries,
+    why_misleading,
+)
 
 UNC_ROOT = "\\\\server\\share\\src"
 

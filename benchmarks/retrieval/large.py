@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parent.parent))
 from corpora import linux
 from retrieval.clock import Timing, percentile, timed
 from ripwrap import sync
-from ripwrap._subprocess.worker import usable_cpus
+from ripwrap._system.subprocess.worker import usable_cpus
 from ripwrap.results import GrepResult
 
 QUERIES = (

@@ -65,12 +65,12 @@ if TYPE_CHECKING:
     from ripwrap._operations.streams import grep_in, search_in
     from ripwrap._operations.tree import tree, tree_text
     from ripwrap._operations.watch import watch
-    from ripwrap._overlay import overlay
     from ripwrap._ripgrep.process import limit_processes
     from ripwrap._ripgrep.progress import Progress
     from ripwrap._scan.reports import Baseline, sarif
     from ripwrap._scan.rules import SECRET_RULES, Allowlist, Rule, load_rules
     from ripwrap._scan.scan import scan
+    from ripwrap._system.overlay import overlay
     from ripwrap.binary import RgBinary
     from ripwrap.binary.resolver import Rg
     from ripwrap.columns import Columns

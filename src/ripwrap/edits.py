@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ripwrap._display import diff, html
 from ripwrap._display.diff import grep_lines
-from ripwrap._encodings import encode
-from ripwrap._text import FsPath, Text, plural, raw_bytes, shown, text_of
+from ripwrap._text import FsPath, Text, encode, plural, raw_bytes, shown, text_of
 from ripwrap.models import Context, Match, Model, PathError, Submatch
 
 if TYPE_CHECKING:

@@ -42,8 +42,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
 from ripwrap._signature import lists_options
-from ripwrap._text import shown
-from ripwrap._words import advise, check_kind
+from ripwrap._text import advise, check_kind, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -19,7 +19,7 @@ import ripwrap
 from ripwrap import AppliedEdits, ConflictError, FileEdits, sync
 from ripwrap._edits.journal import Journal, JournalFile, JournalFolder, Journals, apply_edits, undo_edits
 from ripwrap._edits.planning import FileChange, Found, plan_files
-from ripwrap._safe_write import Disk
+from ripwrap._system.safe_write import Disk
 from ripwrap.testing import write_tree
 from support import forks, killed
 from support.effort import times

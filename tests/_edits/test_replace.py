@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import CapabilityError, ConflictError, PatternError, sync
-from ripwrap._concurrency import CANCELLED, Cancellation
 from ripwrap._edits.planning import FileChange, Found, Line, plan_files
+from ripwrap._system.concurrency import CANCELLED, Cancellation
 from ripwrap.binary import RgBinary
 from support.effort import times
 

@@ -10,7 +10,7 @@ import pytest
 from ripwrap import sync
 from ripwrap._edits.planning import EDIT_BYTES, MAX_BYTES, FileChange, Found, group_hunks, plan_files
 from ripwrap._ripgrep.groups import parse_template
-from ripwrap._safe_write import Disk, TooLargeError
+from ripwrap._system.safe_write import Disk, TooLargeError
 
 Plant = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("leaks_nothing")

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 import ripwrap
 from ripwrap import sync
 from ripwrap._ripgrep.command import _is_plain, _validate, files_query, normalise_path, render, search_query
-from ripwrap._words import suggest
+from ripwrap._text import suggest
 from ripwrap.options import FileOptions, Flag, SearchOptions
 from support.paths import native
 

@@ -16,8 +16,9 @@ import psutil
 import pytest
 
 import ripwrap
-from ripwrap import RgBinary, UnknownTypeError, _concurrency, limit_processes, sync
+from ripwrap import RgBinary, UnknownTypeError, limit_processes, sync
 from ripwrap._ripgrep import process
+from ripwrap._system import concurrency as _concurrency
 from ripwrap.testing.behaviors import SUMMARY
 from support.waiting import until
 

@@ -22,7 +22,7 @@ import pytest
 import ripwrap
 from _ripgrep.test_cancellation import attempt_every_await, cancel_at_await
 from ripwrap import RipwrapError
-from ripwrap._concurrency import CANCELLED, Cancellation, in_thread
+from ripwrap._system.concurrency import CANCELLED, Cancellation, in_thread
 from ripwrap.binary import RgBinary
 from ripwrap.index import Index, Progress, PruneResult, RefreshResult
 from ripwrap.index.storage.database import SCHEMA_VERSION, read_transaction, write_transaction

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ripwrap import _safe_open, sync
+from ripwrap import sync
 from ripwrap._ranking.document import MAX_FILE_BYTES
+from ripwrap._system import safe_open as _safe_open
 from ripwrap.index.embeddings.storage import texts_of
 from ripwrap.index.models import Progress
 from ripwrap.results import RankedChunk

@@ -18,7 +18,7 @@ import pytest
 
 from ripwrap import sync
 from ripwrap._code.treesitter.merge import WINDOW_VERSION, chunker_version, syntax_chunks, window_chunks
-from ripwrap._subprocess.worker import StartError, WorkerProcess
+from ripwrap._system.subprocess.worker import StartError, WorkerProcess
 from ripwrap.index import Index, Progress, RefreshResult
 from ripwrap.index.refresh import refresh
 from ripwrap.index.splitting import _BATCH_BYTES, MIN_BYTES, Chunker, SplitRequest, Splitter, split_file

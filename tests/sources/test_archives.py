@@ -18,7 +18,7 @@ import pytest
 
 from _operations.test_inside import tarred, zipped
 from ripwrap import RipwrapError, sync
-from ripwrap._deflate64 import inflated
+from ripwrap._system.deflate64 import inflated
 from ripwrap.sources.archives import ArchiveSource, Bounds
 from support.deflate64 import deflated
 

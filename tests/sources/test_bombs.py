@@ -21,8 +21,8 @@ from hypothesis.strategies import dictionaries, lists, sampled_from, text, tuple
 
 from ripwrap import sources, sync
 from ripwrap._ripgrep import spool
-from ripwrap._subprocess import worker
-from ripwrap._subprocess.worker import WorkerProcess
+from ripwrap._system.subprocess import worker
+from ripwrap._system.subprocess.worker import WorkerProcess
 from ripwrap.models import PathError
 from ripwrap.sources import archives, filesystems, reading
 from ripwrap.sources.archives import ArchiveSource, Bounds
@@ -484,9 +484,8 @@ class TestDocuments:
 
 class TestWorkers:
     def worker(self, answer: str) -> WorkerProcess:
-        code = (
-            f"from ripwrap._subprocess.worker import serve_requests; serve_requests(lambda _: [{answer}], 30.0, 60.0)"
-        )
+        code = "from ripwrap._system.subprocess.worker import serve_requests; "
+            f"serve_requests(lambda _: [{answer}], 30.0, 60.0)"
         return WorkerProcess(code, 30.0, 60.0)
 
     @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA limits all memory on Linux only")

@@ -19,8 +19,8 @@ import pytest
 
 import ripwrap
 from ripwrap import AccessDeniedError, SearchError, sync
-from ripwrap._concurrency import poll_intervals
 from ripwrap._edits import replace as replacing
+from ripwrap._system.concurrency import poll_intervals
 from ripwrap.sources import git as git_sources
 from ripwrap.sources import repository
 from ripwrap.sources.git_process import Git

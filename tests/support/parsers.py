@@ -7,7 +7,7 @@ from contextlib import suppress
 import psutil
 
 from ripwrap._code.treesitter.worker import shared_reader
-from ripwrap._subprocess.worker import MAX_ADDRESS_BYTES, MAX_MEMORY_BYTES
+from ripwrap._system.subprocess.worker import MAX_ADDRESS_BYTES, MAX_MEMORY_BYTES
 
 FATAL = "/*\n" * 10_000
 """Text on which the Python grammar takes all memory and crashes."""

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from ripwrap._code.treesitter.worker import CodeReader
-from ripwrap._subprocess import windows
+from ripwrap._system.subprocess import windows
 from support.waiting import until_blocking
 from windows.conftest import StandIn
 

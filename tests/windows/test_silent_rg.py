@@ -10,7 +10,7 @@ import pytest
 
 import ripwrap
 from ripwrap import sync
-from ripwrap._subprocess import open_temporary_file, read_beginning
+from ripwrap._system.subprocess import open_temporary_file, read_beginning
 from windows.conftest import StandIn
 
 

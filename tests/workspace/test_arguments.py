@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ripwrap import Workspace, sync
 from ripwrap import workspace as public
-from ripwrap._words import ALIASES
+from ripwrap._text import ALIASES
 from ripwrap.workspace.arguments import (
     MAX_NUMBER,
     find_tool,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ripwrap import sync
-from ripwrap._concurrency import CANCELLED, Cancellation
+from ripwrap._system.concurrency import CANCELLED, Cancellation
 from ripwrap.binary import RgBinary
 from ripwrap.workspace import close_names
 from support.paths import native

@@ -16,7 +16,7 @@ import pytest
 
 import ripwrap
 from ripwrap import RipwrapError, Workspace, sync
-from ripwrap._concurrency import CANCELLED
+from ripwrap._system.concurrency import CANCELLED
 from ripwrap.index.storage.files import NAME
 from support.opening import on_open
 from support.parsers import parsers

@@ -12,12 +12,12 @@ import pytest
 
 import ripwrap
 from ripwrap import sync
-from ripwrap._concurrency import CANCELLED, Cancellation
 from ripwrap._ignore.globs import GlobRegex, SteppingPattern, glob_pattern
 from ripwrap._ignore.rules import MAX_RULES, MAX_RULES_BYTES, IgnoreStack, outer_rules, read_rules
 from ripwrap._ripgrep.literals import literals_of, required_literals
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.runner import run_blocking
+from ripwrap._system.concurrency import CANCELLED, Cancellation
 from ripwrap.models import PathError, Submatch
 from ripwrap.results import FileMatches, GrepMatch
 from ripwrap.workspace.arguments import MAX_ARGUMENT_CHARS, comma_separated

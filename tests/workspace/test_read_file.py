@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripwrap import AccessDeniedError, sync
-from ripwrap._concurrency import CANCELLED, Cancellation
+from ripwrap._system.concurrency import CANCELLED, Cancellation
 from ripwrap.workspace import ReadFileResult
 from ripwrap.workspace.read_file import Deadline
 from support.opening import before_opening

@@ -11,7 +11,7 @@ from pathlib import Path
 from ripwrap._agents import json_text
 from ripwrap._agents.clients import ClientName, Target
 from ripwrap._agents.json_text import TakenError, TextBlock
-from ripwrap._safe_write import Disk, FileState, refuse_protected
+from ripwrap._system.safe_write import Disk, FileState, refuse_protected
 from ripwrap._text import cut_text
 
 MAX_BYTES = 16 << 20

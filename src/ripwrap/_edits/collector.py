@@ -14,7 +14,7 @@ from ripwrap._ripgrep.groups import Template
 from ripwrap._ripgrep.page_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._safe_open import open_regular_file
+from ripwrap._system.safe_open import open_regular_file
 from ripwrap._text import is_within_character, raw_bytes
 from ripwrap.models import End, Match, PathError
 

@@ -27,10 +27,10 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import ValidationError
 
-from ripwrap._concurrency import CANCELLED, ProcessLock, defer_interrupts, hold_lock, opened, replace_file
-from ripwrap._safe_write import GONE, Disk, FileState
+from ripwrap._system.concurrency import CANCELLED, ProcessLock, defer_interrupts, hold_lock, opened, replace_file
+from ripwrap._system.safe_write import GONE, Disk, FileState
+from ripwrap._system.windows import IS_WINDOWS
 from ripwrap._text import FsPath, plural, shown
-from ripwrap._windows import IS_WINDOWS
 from ripwrap.binary.cache import why_untrusted, why_writable
 from ripwrap.edits import AppliedEdits, FileEdits
 from ripwrap.errors import ConflictError, ConflictReason, Hint, HintedText

@@ -13,11 +13,21 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import NamedTuple, Self, TypeAlias
 
-from ripwrap._concurrency import CANCELLED
-from ripwrap._encodings import LABELS, UTF8, decode, encode, width
 from ripwrap._ripgrep.page_collector import path_order
-from ripwrap._safe_write import Disk, TooLargeError, why_protected
-from ripwrap._text import byte_order_mark, is_utf8, is_within_character, shown, text_of
+from ripwrap._system.concurrency import CANCELLED
+from ripwrap._system.safe_write import Disk, TooLargeError, why_protected
+from ripwrap._text import (
+    LABELS,
+    UTF8,
+    byte_order_mark,
+    decode,
+    encode,
+    is_utf8,
+    is_within_character,
+    shown,
+    text_of,
+    width,
+)
 from ripwrap.edits import Edit, FileEdits, Hunk
 from ripwrap.errors import ConflictError, Hint, HintedText
 from ripwrap.models import PathError

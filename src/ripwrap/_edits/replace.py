@@ -39,7 +39,7 @@ from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query, without_options
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._signature import lists_options
-from ripwrap._subprocess import TemporaryFolder
+from ripwrap._system.subprocess import TemporaryFolder
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText, SearchError, named_paths

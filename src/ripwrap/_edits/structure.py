@@ -24,9 +24,9 @@ from ripwrap._ripgrep.page_collector import ListingCollector, path_order
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, DeadlineRunner, run_blocking
-from ripwrap._safe_open import open_regular_file
 from ripwrap._signature import lists_options
-from ripwrap._subprocess.worker import WorkerProcess
+from ripwrap._system.safe_open import open_regular_file
+from ripwrap._system.subprocess.worker import WorkerProcess
 from ripwrap._text import byte_order_mark, is_binary
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import EditPlan

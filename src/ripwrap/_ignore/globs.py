@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 from pathspec import Pattern
 
-from ripwrap._concurrency import CANCELLED
+from ripwrap._system.concurrency import CANCELLED
 
 Tokens: TypeAlias = "list[str | tuple[Tokens, ...]]"
 """Parsed glob: regexes, and tuples of alternatives, in order. The five regexes in `_REPEATS` match texts of different

@@ -16,9 +16,9 @@ from typing import Any, Literal, TypeAlias
 
 from pathspec import Pattern
 
-from ripwrap._concurrency import CANCELLED
 from ripwrap._ignore.globs import MAX_REGEX_CHARS, GlobRegex, byte_text, glob_pattern
-from ripwrap._safe_open import is_link, read_start
+from ripwrap._system.concurrency import CANCELLED
+from ripwrap._system.safe_open import is_link, read_start
 from ripwrap._text import raw_bytes
 from ripwrap.errors import GlobError
 from ripwrap.options import EXCLUDED, Paths, StrPath

@@ -17,7 +17,6 @@ from operator import itemgetter
 from pathlib import PurePath
 from typing import Any, TypeAlias, Unpack, cast
 
-from ripwrap._concurrency import CANCELLED, countdown
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
 from ripwrap._ripgrep.debug_log import LeftOut, LogCollector, shown_in_log
 from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
@@ -26,7 +25,8 @@ from ripwrap._ripgrep.page_collector import BaseListingCollector, ListingCollect
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query, only_options
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
-from ripwrap._safe_open import is_link, read_start
+from ripwrap._system.concurrency import CANCELLED, countdown
+from ripwrap._system.safe_open import is_link, read_start
 from ripwrap._text import BOMS, plural
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import CapabilityError, Hint, HintedText, named_paths

@@ -16,7 +16,7 @@ from ripwrap._code.treesitter.parser import is_available
 from ripwrap._code.treesitter.worker import read_outline
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import AsyncRunner
-from ripwrap._safe_open import open_regular_file
+from ripwrap._system.safe_open import open_regular_file
 from ripwrap._text import byte_order_mark, cut_text, plural, raw_bytes, shown, text_of
 from ripwrap.errors import Hint, HintedText, RipwrapError, named_paths
 from ripwrap.models import Context, Match

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TypeAlias, TypeVar, Unpack, cast
 
 from ripwrap import _text
-from ripwrap._concurrency import countdown, warn_deprecated
 from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._operations.near import NEAR_LINES, Near, NearCollector, near_condition, run_near
 from ripwrap._operations.pagination import Density, collect_page, files_in_path_order, make_page_request
@@ -21,6 +20,7 @@ from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query, without_options
 from ripwrap._ripgrep.runner import AsyncRunner
+from ripwrap._system.concurrency import countdown, warn_deprecated
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, SearchError, combination_error, named_paths

@@ -19,7 +19,6 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from ripwrap._concurrency import countdown
 from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.decoder import LARGE_RECORD, CountDecoder, MessageDecoder
 from ripwrap._ripgrep.exit_status import Exit
@@ -34,6 +33,7 @@ from ripwrap._ripgrep.page_collector import (
 )
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
+from ripwrap._system.concurrency import countdown
 from ripwrap.models import Context, End
 from ripwrap.options import SearchOptions, check_limit
 from ripwrap.results import FileMatches, GrepMatch

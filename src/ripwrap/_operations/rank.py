@@ -13,7 +13,6 @@ from functools import partial
 from typing import Unpack
 
 from ripwrap._code.treesitter.merge import EMPTY_CHUNK, Chunk, window_chunks, without_blank_lines
-from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.definitions import DEFINITION_PREFIX
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, insert_chunks, log_remark, open_memory_database
@@ -39,8 +38,9 @@ from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
-from ripwrap._safe_open import open_regular_file
 from ripwrap._signature import lists_options
+from ripwrap._system.concurrency import CANCELLED
+from ripwrap._system.safe_open import open_regular_file
 from ripwrap._text import as_utf8, in_seconds, shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, named_paths

@@ -25,7 +25,6 @@ from ripwrap._code.references import (
 from ripwrap._code.treesitter.occurrences import Places
 from ripwrap._code.treesitter.parser import check_installed
 from ripwrap._code.treesitter.worker import Source, shared_reader
-from ripwrap._concurrency import countdown
 from ripwrap._operations.grep import GREP_TIMEOUT
 from ripwrap._operations.pagination import Records, on_page
 from ripwrap._ripgrep.command import ARGUMENTS
@@ -34,6 +33,7 @@ from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._signature import lists_options
+from ripwrap._system.concurrency import countdown
 from ripwrap._text import cut_text, in_seconds, plural, shown, text_of
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import DecodeError, named_paths

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias, Unpack
 import anyio
 import anyio.to_thread
 
-from ripwrap._concurrency import in_thread
 from ripwrap._operations.search import search_request
 from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stream import StreamRequest, stream, stream_blocking
+from ripwrap._system.concurrency import in_thread
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError, named_paths

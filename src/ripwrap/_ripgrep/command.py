@@ -18,10 +18,10 @@ from typing import Any, Literal, LiteralString, TypeVar, cast, get_args, get_ori
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.query import NEEDS_CAPTURES, Mode, Query, Task, without_options
-from ripwrap._words import advise
+from ripwrap._system.overlay import active_overlay
+from ripwrap._text import advise
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import (
     EXCLUDED,

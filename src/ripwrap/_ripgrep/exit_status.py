@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from ripwrap._ripgrep.host import INSTALL_THERE
 from ripwrap._ripgrep.query import Query
-from ripwrap._windows import IS_WINDOWS
+from ripwrap._system.windows import IS_WINDOWS
 from ripwrap.binary.probe import explain_signal
 from ripwrap.errors import (
     CapabilityError,

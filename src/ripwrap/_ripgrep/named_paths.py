@@ -14,13 +14,13 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 
-from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.decoder import DOT_SLASH
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.query import Query
+from ripwrap._system.concurrency import in_thread
+from ripwrap._system.windows import IS_WINDOWS
 from ripwrap._text import shown
-from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import PathError
 

@@ -22,8 +22,6 @@ from io import BytesIO
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from ripwrap._concurrency import countdown
-from ripwrap._overlay import OverlayTexts
 from ripwrap._ripgrep.change import COUNT, PATH, Change, plain_bytes
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit, without_paths
@@ -32,8 +30,10 @@ from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Output, Query
 from ripwrap._ripgrep.spool import Batch, Spool
-from ripwrap._safe_open import read_start
-from ripwrap._subprocess import TemporaryFolder
+from ripwrap._system.concurrency import countdown
+from ripwrap._system.overlay import OverlayTexts
+from ripwrap._system.safe_open import read_start
+from ripwrap._system.subprocess import TemporaryFolder
 from ripwrap._text import to_envelope
 from ripwrap.options import FileOptions
 

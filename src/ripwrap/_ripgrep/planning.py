@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from ripwrap._concurrency import countdown
 from ripwrap._ripgrep.change import Both, Change, Counted, Once
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.place import Part, Plan
@@ -15,6 +14,7 @@ from ripwrap._ripgrep.process import split
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.spool import OverdueError
+from ripwrap._system.concurrency import countdown
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
 

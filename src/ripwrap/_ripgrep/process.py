@@ -46,14 +46,14 @@ import anyio.lowlevel
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
-from ripwrap._concurrency import defer_interrupts, poll_intervals
 from ripwrap._ripgrep.change import Change
 from ripwrap._ripgrep.command import render
 from ripwrap._ripgrep.exit_status import MAX_STDERR, Exit, out_of_threads, panicked
 from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost, host_start_error
 from ripwrap._ripgrep.place import Part
 from ripwrap._ripgrep.query import Query
-from ripwrap._subprocess import (
+from ripwrap._system.concurrency import defer_interrupts, poll_intervals
+from ripwrap._system.subprocess import (
     KILLED_RETURNCODE,
     Popen,
     is_whole,
@@ -67,7 +67,7 @@ from ripwrap._subprocess import (
     wait_for_output,
     widen_pipe,
 )
-from ripwrap._windows import COMMAND_TOO_LONG, command_length
+from ripwrap._system.windows import COMMAND_TOO_LONG, command_length
 from ripwrap.binary.probe import OTHER_RG, RgBinary
 from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
 from ripwrap.options import EXCLUDED

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias, Unpack, cast
 
-from ripwrap._overlay import OverlayTexts
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._signature import lists_options
+from ripwrap._system.overlay import OverlayTexts
 from ripwrap.options import FileOptions, SearchOptions, SortKey
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import anyio
 import anyio.lowlevel
 
-from ripwrap._concurrency import CANCELLED, Cancellation, countdown, in_thread, in_thread_to_end
 from ripwrap._ripgrep.decoder import LARGE_RECORD, FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import INSTALL_THERE
@@ -43,6 +42,7 @@ from ripwrap._ripgrep.process import (
 from ripwrap._ripgrep.protocols import Collector, Lock, OrderedCollector, Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.spool import OverdueError
+from ripwrap._system.concurrency import CANCELLED, Cancellation, countdown, in_thread, in_thread_to_end
 from ripwrap.binary.probe import RgBinary, format_version
 from ripwrap.binary.resolver import Rg, find, find_installed, resolve
 from ripwrap.errors import CapabilityError, DownloadFailedError, Hint, HintedText, SearchError, UnknownTypeError

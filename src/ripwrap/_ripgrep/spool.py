@@ -16,8 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, Self, cast
 
-from ripwrap._concurrency import in_thread
-from ripwrap._subprocess import TemporaryFolder
+from ripwrap._system.concurrency import in_thread
+from ripwrap._system.subprocess import TemporaryFolder
 from ripwrap._text import plural, raw_bytes
 from ripwrap.errors import SearchError
 from ripwrap.sources.base import AnyItems, Item, Source

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.decoder import LARGE_RECORD
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.named_paths import check_end, check_named, check_named_blocking
@@ -30,6 +29,7 @@ from ripwrap._ripgrep.runner import (
     with_suggestions,
     with_suggestions_blocking,
 )
+from ripwrap._system.concurrency import in_thread
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import UnknownTypeError

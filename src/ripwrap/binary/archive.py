@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, TypeVar
 
-from ripwrap._deflate64 import DEFLATE64, add_to_zipfile, inflated
+from ripwrap._system.deflate64 import DEFLATE64, add_to_zipfile, inflated
 from ripwrap.binary.platforms import MAX_BINARY_BYTES, parse_folder_name, wrong_release
 from ripwrap.errors import ExtractionFailedError, Hint
 

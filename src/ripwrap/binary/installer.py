@@ -22,8 +22,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ripwrap._concurrency import ProcessLock, hold_lock, replace_file
-from ripwrap._windows import explain_exit
+from ripwrap._system.concurrency import ProcessLock, hold_lock, replace_file
+from ripwrap._system.windows import explain_exit
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.archive import extract
 from ripwrap.binary.cache import redact

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
-from ripwrap._concurrency import CANCELLED, Cancellation, defer_interrupts, poll_intervals
-from ripwrap._subprocess import Popen, kill, open_temporary_file, reap, spawn, wait_for_exit
-from ripwrap._windows import IS_WINDOWS, explain_exit, is_batch_file
+from ripwrap._system.concurrency import CANCELLED, Cancellation, defer_interrupts, poll_intervals
+from ripwrap._system.subprocess import Popen, kill, open_temporary_file, reap, spawn, wait_for_exit
+from ripwrap._system.windows import IS_WINDOWS, explain_exit, is_batch_file
 from ripwrap.errors import BinaryError, Hint, HintedText, SearchError
 
 Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", "download"]

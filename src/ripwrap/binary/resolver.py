@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from ripwrap._concurrency import CANCELLED, in_thread
-from ripwrap._windows import IS_WINDOWS, is_batch_file, path_entries
+from ripwrap._system.concurrency import CANCELLED, in_thread
+from ripwrap._system.windows import IS_WINDOWS, is_batch_file, path_entries
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.platforms import BASE_URL, PINS, asset_name
 from ripwrap.binary.probe import BATCH_FILE, OLDEST, OTHER_RG, RgBinary, Source, format_version

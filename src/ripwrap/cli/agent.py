@@ -7,7 +7,7 @@ from typing import Annotated
 
 from ripwrap._agents.clients import CLIENTS, ClientName, Target, is_used, program_missing, targets
 from ripwrap._agents.plan import ConfigChange, plan_install, plan_uninstall, state_of, write
-from ripwrap._safe_write import Disk
+from ripwrap._system.safe_write import Disk
 from ripwrap._text import shown
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, CommandGroup, Option
 from ripwrap.cli.errors import FOUND, complain

@@ -16,7 +16,7 @@ from functools import cached_property
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from ripwrap._words import suggest
+from ripwrap._text import suggest
 from ripwrap.options import OVERRIDES, FileOptions, Flag, OptionGroup, Paths, Size, Strings, flag_of
 
 Word: TypeAlias = tuple[str, str | None]

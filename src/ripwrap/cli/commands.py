@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from ripwrap._words import suggest
+from ripwrap._text import suggest
 from ripwrap.cli.command import Command, CommandGroup, Word
 from ripwrap.cli.errors import FAILED, FOUND, complain, file_error, glob_hint, invalid_options
 from ripwrap.cli.flags import spell_as_flag

@@ -22,7 +22,6 @@ from anyio.lowlevel import RunVar
 from ripwrap._code.treesitter.merge import WINDOW_VERSION, chunker_version, window_chunks
 from ripwrap._code.treesitter.parser import check_installed, is_available
 from ripwrap._code.treesitter.worker import CodeReader
-from ripwrap._concurrency import refuse_copy
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._ranking.passages import BROAD
 from ripwrap._ranking.scoring import NO_EVIDENCE
@@ -34,6 +33,7 @@ from ripwrap._ripgrep.page_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._signature import lists_options
+from ripwrap._system.concurrency import refuse_copy
 from ripwrap._text import shown
 from ripwrap.binary import cache
 from ripwrap.binary.resolver import Rg

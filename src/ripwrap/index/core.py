@@ -7,11 +7,11 @@ from typing import Self, Unpack
 import anyio
 import anyio.to_thread
 
-from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._signature import lists_options
+from ripwrap._system.concurrency import warn_deprecated
 from ripwrap.errors import named_paths
 from ripwrap.index.base import DEFAULT_LIMIT, BaseIndex, ProgressCallback
 from ripwrap.index.models import CheckResult, IndexStatus, PruneResult, RefreshResult

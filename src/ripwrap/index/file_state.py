@@ -22,11 +22,11 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from ripwrap._concurrency import opened
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source
-from ripwrap._safe_open import open_regular_file
+from ripwrap._system.concurrency import opened
+from ripwrap._system.safe_open import open_regular_file
+from ripwrap._system.windows import IS_WINDOWS, is_foreign_path
 from ripwrap._text import is_binary
-from ripwrap._windows import IS_WINDOWS, is_foreign_path
 
 _CLOCK_STEP_NS = 50_000_000
 _COARSE_CLOCK_STEP_NS = 2_000_000_000

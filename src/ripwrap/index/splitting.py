@@ -30,11 +30,18 @@ from ripwrap._code.treesitter.merge import (
     without_blank_lines,
 )
 from ripwrap._code.treesitter.worker import FILE_TIMEOUT, IDLE_TIMEOUT
-from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText
 from ripwrap._ranking.word_query import MAX_WORD_CHARS, fts_text
-from ripwrap._subprocess.worker import StartError, WorkerPool, WorkerProcess, is_python, serve_requests, usable_cpus
+from ripwrap._system.concurrency import CANCELLED
+from ripwrap._system.subprocess.worker import (
+    StartError,
+    WorkerPool,
+    WorkerProcess,
+    is_python,
+    serve_requests,
+    usable_cpus,
+)
 from ripwrap._text import raw_bytes
 from ripwrap.index.file_state import ChunkSpan, Stamp, read_file
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ripwrap._ripgrep.literals import AllOf, Required, fold
-from ripwrap._safe_open import without_replaced
+from ripwrap._system.safe_open import without_replaced
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
 from ripwrap.index.file_state import read_file

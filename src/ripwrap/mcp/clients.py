@@ -18,7 +18,7 @@ from mcp.server.session import ServerSession
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from ripwrap._concurrency import in_thread
+from ripwrap._system.concurrency import in_thread
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import Directories, ShowDenied, StrPath
 from ripwrap.workspace.deny import SECRET_FILES

@@ -14,8 +14,8 @@ from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
 
-from ripwrap._concurrency import in_thread
 from ripwrap._signature import lists_options
+from ripwrap._system.concurrency import in_thread
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText
 from ripwrap.mcp.clients import (

@@ -44,8 +44,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ripwrap import binary
-from ripwrap._concurrency import poll_intervals
 from ripwrap._signature import lists_options
+from ripwrap._system.concurrency import poll_intervals
 from ripwrap._text import shown
 from ripwrap.binary.cache import offline
 from ripwrap.binary.resolver import Rg, find_installed

@@ -22,8 +22,6 @@ from functools import partial
 from importlib import import_module
 from typing import IO, Any, cast
 
-from ripwrap._concurrency import CANCELLED, countdown
-from ripwrap._overlay import with_overlay
 from ripwrap._ripgrep.change import Change
 from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.decoder import PathDecoder, listing_decoder
@@ -32,7 +30,9 @@ from ripwrap._ripgrep.place import Part, Place, Plan
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Output, Query, only_options
 from ripwrap._ripgrep.spool import MAX_RUNNING, OverdueError, check_item
-from ripwrap._safe_open import open_regular_file
+from ripwrap._system.concurrency import CANCELLED, countdown
+from ripwrap._system.overlay import with_overlay
+from ripwrap._system.safe_open import open_regular_file
 from ripwrap._text import raw_bytes, shown
 from ripwrap.binary.cache import folder, why_untrusted
 from ripwrap.errors import Hint, HintedText, MissingPackageError

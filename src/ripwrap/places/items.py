@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, cast
 
-from ripwrap._concurrency import countdown
-from ripwrap._overlay import with_overlay
 from ripwrap._ripgrep.change import Change, plain_bytes
 from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.decoder import DOT_SLASH, FileTypes, decode_types
@@ -29,6 +27,8 @@ from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Output, Query, marked, only_options, unmarked
 from ripwrap._ripgrep.runner import BlockingRunner
 from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool, check_item, check_items, has_at_most
+from ripwrap._system.concurrency import countdown
+from ripwrap._system.overlay import with_overlay
 from ripwrap._text import raw_bytes, to_json
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError

@@ -14,8 +14,6 @@ from typing import Any, cast
 
 from typing_extensions import TypedDict
 
-from ripwrap._overlay import OverlayTexts as Texts
-from ripwrap._overlay import active_overlay, merge_texts
 from ripwrap._ripgrep.command import ARGUMENTS, check_overlay, files_query, plain_options, search_query
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.named_paths import must_exist
@@ -23,8 +21,9 @@ from ripwrap._ripgrep.place import Part, Place, Plan
 from ripwrap._ripgrep.planning import plan
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.query import Mode, Query, without_options
-from ripwrap._text import raw_bytes
-from ripwrap._words import check_kind
+from ripwrap._system.overlay import OverlayTexts as Texts
+from ripwrap._system.overlay import active_overlay, merge_texts
+from ripwrap._text import check_kind, raw_bytes
 from ripwrap.errors import Hint, HintedText, combination_error
 from ripwrap.options import Directories, FileOptions, SearchOptions, StrPath
 from ripwrap.sources.base import AnyItems, as_formats

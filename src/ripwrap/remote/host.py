@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, TypeVar
 
-from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.host import STARTED, host_start_error
+from ripwrap._system.concurrency import in_thread
 from ripwrap.binary.probe import OutputTooLargeError, RgBinary, run_program
 from ripwrap.binary.resolver import INSTALL_SECONDS, DownloadProgress, Rg, install_blocking
 from ripwrap.errors import BinaryNotFoundError, Hint, HintedText, RemoteError

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from ripwrap._windows import IS_WINDOWS
+from ripwrap._system.windows import IS_WINDOWS
 from ripwrap.errors import Hint, HintedText, RemoteError
 from ripwrap.options import StrPath
 from ripwrap.remote.finding import join, quote

@@ -27,7 +27,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import anyio
 
-from ripwrap._concurrency import defer_interrupts
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._operations.rank import FileTerms, RankRequest, find_terms, rank_request, read_raw_files
 from ripwrap._operations.search import search_messages
@@ -37,6 +36,7 @@ from ripwrap._ripgrep.page_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
+from ripwrap._system.concurrency import defer_interrupts
 from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import Rg, resolve
 from ripwrap.errors import GlobError, PatternError, RipwrapError, UnknownTypeError

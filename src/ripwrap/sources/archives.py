@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any, cast
 
-from ripwrap._deflate64 import DEFLATE64, add_to_zipfile, inflated
-from ripwrap._safe_open import open_regular_file
+from ripwrap._system.deflate64 import DEFLATE64, add_to_zipfile, inflated
+from ripwrap._system.safe_open import open_regular_file
 from ripwrap._text import plural
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import PathError

@@ -19,7 +19,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from ripwrap._subprocess import open_temporary_file
+from ripwrap._system.subprocess import open_temporary_file
 from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError, PathErrorKind

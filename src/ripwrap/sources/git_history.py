@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ripwrap._subprocess import open_temporary_file
+from ripwrap._system.subprocess import open_temporary_file
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import Commit
 from ripwrap.options import Directories, StrPath

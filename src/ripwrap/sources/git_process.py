@@ -16,8 +16,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, cast
 
-from ripwrap._concurrency import defer_interrupts
-from ripwrap._subprocess import (
+from ripwrap._system.concurrency import defer_interrupts
+from ripwrap._system.subprocess import (
     Popen,
     TemporaryFolder,
     kill,
@@ -26,8 +26,8 @@ from ripwrap._subprocess import (
     wait_for_exit,
     wait_for_output,
 )
+from ripwrap._system.windows import IS_WINDOWS, path_entries
 from ripwrap._text import shown
-from ripwrap._windows import IS_WINDOWS, path_entries
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.options import StrPath
 from ripwrap.sources.repository import RepositoryFinder, prepare

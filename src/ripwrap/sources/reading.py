@@ -19,8 +19,8 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from ripwrap._concurrency import CANCELLED, defer_interrupts, replace_file
-from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
+from ripwrap._system.concurrency import CANCELLED, defer_interrupts, replace_file
+from ripwrap._system.subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap._text import in_seconds, plural, raw_bytes
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import Location

@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from ripwrap._safe_open import open_regular_file
+from ripwrap._system.safe_open import open_regular_file
+from ripwrap._system.windows import IS_WINDOWS, is_foreign_path
 from ripwrap._text import plural, shown
-from ripwrap._windows import IS_WINDOWS, is_foreign_path
 from ripwrap.errors import AccessDeniedError, Hint, HintedText, SearchError
 from ripwrap.options import Directories
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from ripwrap._ripgrep.named_paths import FAKE_FILES
-from ripwrap._subprocess.worker import is_python
+from ripwrap._system.subprocess.worker import is_python
 
 Behavior: TypeAlias = Literal[
     "silent", "slow", "endless", "fails", "killed", "truncated", "garbage", "noisy", "ignores_signals"

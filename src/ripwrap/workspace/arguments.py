@@ -32,8 +32,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 from typing_extensions import TypedDict
 
-from ripwrap._text import cut_text
-from ripwrap._words import ALIASES, suggest
+from ripwrap._text import ALIASES, cut_text, suggest
 from ripwrap.errors import Hint, RipwrapError
 
 Needed: TypeAlias = Literal["index", "anchors", "write"]

@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from ripwrap._concurrency import CANCELLED, countdown
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.page_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._windows import IS_WINDOWS
+from ripwrap._system.concurrency import CANCELLED, countdown
+from ripwrap._system.windows import IS_WINDOWS
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.results import shown_start

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
 from typing_extensions import TypedDict
 
-from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.rank import rank_request, run_rank
 from ripwrap._ranking.passages import DEEP
 from ripwrap._ranking.scoring import NO_EVIDENCE
+from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import as_utf8, plural, shown, shown_path
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Model, PathError

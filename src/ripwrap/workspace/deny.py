@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ripwrap._windows import IS_WINDOWS
+from ripwrap._system.windows import IS_WINDOWS
 
 if TYPE_CHECKING:
     from ripwrap._ignore.rules import IgnoreRule

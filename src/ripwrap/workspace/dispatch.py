@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NoReturn, TypeVar, g
 
 from typing_extensions import deprecated
 
-from ripwrap._concurrency import OVERDUE, countdown, refuse_copy
 from ripwrap._ripgrep.protocols import Lock, Runner, Step
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, C, RgTimeoutError, T
 from ripwrap._scan.rules import Rule
 from ripwrap._signature import lists_options
+from ripwrap._system.concurrency import OVERDUE, countdown, refuse_copy
 from ripwrap._text import cut_text, shown
 from ripwrap.binary.resolver import Rg, how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, named_paths, spell_error

@@ -16,9 +16,8 @@ from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.page_collector import NO_LIMIT, ListingCollector, path_order
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._text import as_utf8, nothing_found, plural, shown_path
-from ripwrap._windows import IS_WINDOWS, why_misleading
-from ripwrap._words import ALIASES
+from ripwrap._system.windows import IS_WINDOWS, why_misleading
+from ripwrap._text import ALIASES, as_utf8, nothing_found, plural, shown_path
 from ripwrap.models import PathError
 from ripwrap.workspace.arguments import (
     EXCLUDING,

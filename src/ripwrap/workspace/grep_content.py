@@ -12,15 +12,15 @@ from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, cast
 
-from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.grep import Probe, counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
-from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder, too_long_text
 from ripwrap._ripgrep.exit_status import UNCOUNTED, Exit
 from ripwrap._ripgrep.page_collector import NO_LIMIT, ListingCollector, PageRequest
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode
+from ripwrap._system.concurrency import CANCELLED
+from ripwrap._system.overlay import active_overlay
 from ripwrap._text import as_utf8, nothing_found, plural
 from ripwrap.errors import CapabilityError, Hint, PatternError, RipwrapError, SearchError
 from ripwrap.models import FileCount

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, Unpack
 from pydantic import model_validator
 
 from ripwrap._code.outline import Section
-from ripwrap._text import shown, shown_path
-from ripwrap._words import ALIASES
+from ripwrap._text import ALIASES, shown, shown_path
 from ripwrap.models import Model
 from ripwrap.workspace.arguments import (
     EXCLUDING,

@@ -10,9 +10,9 @@ from contextlib import closing
 from itertools import chain
 from typing import NamedTuple
 
-from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.scoring import NO_EVIDENCE
 from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, rough_stem, stems_of
+from ripwrap._system.concurrency import CANCELLED
 from ripwrap.errors import RipwrapError
 from ripwrap.options import Directories
 from ripwrap.sources.git_history import ChangeReader

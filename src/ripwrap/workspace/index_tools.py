@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from ripwrap._concurrency import in_thread
 from ripwrap._ranking.passages import DEEP
 from ripwrap._ranking.word_query import WordQuery
 from ripwrap._ripgrep.literals import Required
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import DeadlineRunner
+from ripwrap._system.concurrency import in_thread
 from ripwrap._text import as_utf8, plural
 from ripwrap.errors import Hint, HintedText, spell
 from ripwrap.index.base import BaseIndex, check_weight, weight_without_embedder_error

@@ -20,11 +20,11 @@ from ripwrap._operations.tree import (
     in_order,
     insert_parts,
 )
-from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.page_collector import BaseListingCollector
 from ripwrap._ripgrep.protocols import Step
+from ripwrap._system.overlay import active_overlay
 from ripwrap._text import as_utf8, nothing_found, plural, shown_path
 from ripwrap.errors import BinaryError
 from ripwrap.models import Model, TreeEntry

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ripwrap._operations.coverage import coverage_request, run_coverage
-from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.page_collector import path_order, shares
 from ripwrap._ripgrep.protocols import Runner
+from ripwrap._system.overlay import active_overlay
 from ripwrap._text import in_seconds, plural, shown, shown_path
 from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.models import PathError

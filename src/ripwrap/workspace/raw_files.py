@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from ripwrap._ripgrep.protocols import Runner
-from ripwrap._safe_open import open_regular_file
+from ripwrap._system.safe_open import open_regular_file
+from ripwrap._system.windows import IS_WINDOWS
 from ripwrap._text import as_utf8, byte_order_mark, plural, shown_path
-from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import AccessDeniedError
 from ripwrap.workspace.dispatch import MAX_READ_BYTES, ToolMethods
 from ripwrap.workspace.read_file import Deadline

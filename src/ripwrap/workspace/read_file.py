@@ -20,10 +20,9 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from ripwrap._code.outline import Section, outline_rows
-from ripwrap._concurrency import CANCELLED
-from ripwrap._safe_open import open_regular_file
-from ripwrap._text import as_utf8, byte_order_mark, cut_text, in_seconds, is_binary, plural, shown_path
-from ripwrap._words import ALIASES
+from ripwrap._system.concurrency import CANCELLED
+from ripwrap._system.safe_open import open_regular_file
+from ripwrap._text import ALIASES, as_utf8, byte_order_mark, cut_text, in_seconds, is_binary, plural, shown_path
 from ripwrap.models import Model
 from ripwrap.workspace.arguments import (
     HASHED_CHARS,

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-from ripwrap._concurrency import CANCELLED
 from ripwrap._ripgrep.literals import fold, rarest, required_literals
-from ripwrap._safe_open import open_regular_file
 from ripwrap._scan.rules import Rule, check_rules
+from ripwrap._system.concurrency import CANCELLED
+from ripwrap._system.safe_open import open_regular_file
 from ripwrap._text import byte_order_mark, cut_text, plural, raw_bytes, shown
 from ripwrap.models import Captures, ScanMatch, Span, Submatch
 from ripwrap.workspace.backtracking import MAX_WAYS, Bounded, bounded

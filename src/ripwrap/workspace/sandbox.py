@@ -17,10 +17,10 @@ from itertools import islice
 from pathlib import PurePath
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from ripwrap._concurrency import CANCELLED
-from ripwrap._overlay import active_overlay
+from ripwrap._system.concurrency import CANCELLED
+from ripwrap._system.overlay import active_overlay
+from ripwrap._system.windows import IS_WINDOWS, is_foreign_path, why_misleading
 from ripwrap._text import as_utf8, path_from_shown, shown_path
-from ripwrap._windows import IS_WINDOWS, is_foreign_path, why_misleading
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
 from ripwrap.workspace.deny import DeniedPaths, DenyRules

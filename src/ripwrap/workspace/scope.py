@@ -19,9 +19,9 @@ from ripwrap._ripgrep.command import check_text, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.page_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._subprocess import TemporaryFolder
+from ripwrap._system.subprocess import TemporaryFolder
+from ripwrap._system.windows import IS_WINDOWS
 from ripwrap._text import path_from_shown, plural, shown
-from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.arguments import MAX_QUOTED_CHARS, comma_separated

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ripwrap._concurrency import CANCELLED
+from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import has_text, shown
 from ripwrap.models import Context, Match, Span
 from ripwrap.workspace.arguments import HASHED_CHARS, line_hashes

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ripwrap._concurrency import CANCELLED
 from ripwrap._ignore.rules import TOO_MANY_RULES, IgnoreRule, IgnoreStack, Rules, match_text, rules_in
 from ripwrap._ripgrep.exit_status import path_error
-from ripwrap._windows import NAME_SURROGATE_TAG
+from ripwrap._system.concurrency import CANCELLED
+from ripwrap._system.windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError
 from ripwrap.models import PathError
 from ripwrap.options import EXCLUDED, FileOptions

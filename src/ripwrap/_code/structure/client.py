@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from ripwrap._code.structure.patterns import Language
-from ripwrap._subprocess.worker import StartError, WorkerPool, WorkerProcess, is_python, usable_cpus
+from ripwrap._system.subprocess.worker import StartError, WorkerPool, WorkerProcess, is_python, usable_cpus
 from ripwrap._text import in_seconds
 from ripwrap.errors import Hint, HintedText, MissingPackageError, PatternError, RipwrapError
 from ripwrap.models import Model

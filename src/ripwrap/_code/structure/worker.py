@@ -10,7 +10,7 @@ from ast_grep_py import SgNode, SgRoot
 
 from ripwrap._code.structure.fixes import Fix, UnreplacedError, broken_line, keep_strings, read_fix, span_of
 from ripwrap._code.structure.patterns import LANGUAGES, BadPatternError, Pattern, read_pattern
-from ripwrap._subprocess.worker import serve_requests
+from ripwrap._system.subprocess.worker import serve_requests
 
 FoundEdit: TypeAlias = tuple[int, int, str] | str | None
 FoundHit: TypeAlias = tuple[int, int, dict[str, tuple[int, int]], FoundEdit]

@@ -10,7 +10,7 @@ from ripwrap._code.outline import Definition, LiteralSpan, Outline
 from ripwrap._code.treesitter.merge import Chunk, syntax_chunks, window_chunks
 from ripwrap._code.treesitter.occurrences import NamePlace, Places, find_places
 from ripwrap._code.treesitter.parser import MAX_FILE_CHARS, check_installed, is_available, is_supported, parse_outline
-from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
+from ripwrap._system.subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap.errors import Hint, HintedText, RipwrapError
 
 FILE_TIMEOUT = 20.0

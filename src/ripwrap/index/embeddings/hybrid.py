@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ripwrap._concurrency import ProcessLock, hold_lock_async, in_thread
+from ripwrap._system.concurrency import ProcessLock, hold_lock_async, in_thread
 from ripwrap._text import in_seconds, plural
 from ripwrap.errors import EmbeddingError, EmbedReason, Hint, HintedText, RipwrapError
 from ripwrap.index.embeddings.batching import Embedded, Failed, LengthError, SentCounter, embed_all, embed_query

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ripwrap._concurrency import defer_interrupts, replace_file
+from ripwrap._system.concurrency import defer_interrupts, replace_file
 from ripwrap._text import plural
 
 Matrix: TypeAlias = npt.NDArray[np.float32]

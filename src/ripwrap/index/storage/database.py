@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.fts import batches
+from ripwrap._system.concurrency import CANCELLED
 from ripwrap.index.storage.packages import Connection, sqlite3
 
 APPLICATION_ID: int = 0x72697077

@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
 
-from ripwrap._concurrency import lacks_memory, opened, reached_limit
+from ripwrap._system.concurrency import lacks_memory, opened, reached_limit
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import check, read_transaction

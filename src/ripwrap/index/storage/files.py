@@ -19,7 +19,7 @@ from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 
-from ripwrap._concurrency import opened, replace_file
+from ripwrap._system.concurrency import opened, replace_file
 from ripwrap._text import shown
 from ripwrap.binary import cache
 from ripwrap.errors import RipwrapError

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from ripwrap._concurrency import reached_limit
+from ripwrap._system.concurrency import reached_limit
 from ripwrap.errors import RipwrapError
 
 __all__ = ["HAS_SQLITE", "Connection", "sqlite3", "tantivy"]

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from ripwrap._concurrency import ProcessLock, hold_lock, reached_limit
+from ripwrap._system.concurrency import ProcessLock, hold_lock, reached_limit
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import (

@@ -20,7 +20,7 @@ import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
-from ripwrap._windows import IS_WINDOWS
+from ripwrap._system.windows import IS_WINDOWS
 from ripwrap.errors import RipwrapError
 
 if sys.platform != "win32":

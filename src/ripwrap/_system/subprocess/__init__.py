@@ -10,11 +10,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import IO, TypeVar
 
-from ripwrap._concurrency import defer_interrupts, poll_intervals
+from ripwrap._system.concurrency import defer_interrupts, poll_intervals
 from ripwrap.errors import SearchError
 
 if sys.platform == "win32":
-    from ripwrap._subprocess.windows import (
+    from ripwrap._system.subprocess.windows import (
         KILLED_RETURNCODE,
         Popen,
         is_whole,
@@ -26,7 +26,7 @@ if sys.platform == "win32":
         widen_pipe,
     )
 else:
-    from ripwrap._subprocess.posix import (
+    from ripwrap._system.subprocess.posix import (
         KILLED_RETURNCODE,
         Popen,
         is_whole,

@@ -13,9 +13,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from ripwrap._concurrency import defer_interrupts, opened
-from ripwrap._overlay import active_overlay
-from ripwrap._windows import NAME_SURROGATE_TAG
+from ripwrap._system.concurrency import defer_interrupts, opened
+from ripwrap._system.overlay import active_overlay
+from ripwrap._system.windows import NAME_SURROGATE_TAG
 
 _FILE_FLAGS: int = sum(getattr(os, flag, 0) for flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 _FOLDER_FLAGS: int = sum(getattr(os, flag, 0) for flag in ("O_PATH", "O_DIRECTORY", "O_CLOEXEC"))

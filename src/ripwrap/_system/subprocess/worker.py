@@ -24,8 +24,8 @@ from contextvars import Context, copy_context
 from itertools import islice
 from typing import IO, TypeVar
 
-from ripwrap._concurrency import CANCELLED, Cancellation, defer_interrupts, thread_errors
-from ripwrap._subprocess import Popen, kill, start, wait_for_exit
+from ripwrap._system.concurrency import CANCELLED, Cancellation, defer_interrupts, thread_errors
+from ripwrap._system.subprocess import Popen, kill, start, wait_for_exit
 
 if sys.platform != "win32":
     import resource

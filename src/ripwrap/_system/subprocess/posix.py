@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import IO, TypeAlias
 
 if sys.platform == "win32":
-    raise ImportError("ripwrap._subprocess.posix cannot be imported on Windows")
+    raise ImportError("ripwrap._system.subprocess.posix cannot be imported on Windows")
 
 import fcntl
 

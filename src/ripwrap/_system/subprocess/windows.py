@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Final
 
-from ripwrap._concurrency import poll_intervals
+from ripwrap._system.concurrency import poll_intervals
 
 if sys.platform != "win32":
-    raise ImportError("ripwrap._subprocess.windows can only be imported on Windows")
+    raise ImportError("ripwrap._system.subprocess.windows can only be imported on Windows")
 
 from ctypes import wintypes
 

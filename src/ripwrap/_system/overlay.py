@@ -10,7 +10,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from ripwrap._concurrency import defer_interrupts
+from ripwrap._system.concurrency import defer_interrupts
 from ripwrap._text import raw_bytes, shown
 from ripwrap.options import StrPath
 

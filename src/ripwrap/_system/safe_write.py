@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from ripwrap._concurrency import defer_interrupts, opened, replace_file
-from ripwrap._safe_open import open_folder
-from ripwrap._windows import IS_WINDOWS
+from ripwrap._system.concurrency import defer_interrupts, opened, replace_file
+from ripwrap._system.safe_open import open_folder
+from ripwrap._system.windows import IS_WINDOWS
 
 NAMES = (".git", ".jj", ".hg", ".svn", ".ripwrap")
 """Names of files and directories of version control, and of ripwrap's own index."""
