@@ -22,7 +22,7 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 A public name is loaded when it is first used; the first load takes 0.2 s. To load a name before an event loop runs,
 import it at the top of a module: `from ripwrap import search`.
 
-Layout: ten layers. Each layer imports only from the layers below it; only the modules of the lowest layer import each
+Layout: eleven layers. Each layer imports only from the layers below it; only the modules of the lowest layer import each
 other (`[tool.importlinter]` in pyproject.toml). Names that begin with an underscore are private.
 
     cli, frameworks, testing
@@ -34,8 +34,8 @@ other (`[tool.importlinter]` in pyproject.toml). Names that begin with an unders
     places
     _ripgrep, _ranking
     binary, results, edits, sources, _code, _ignore, _agents
-    models, options, errors, columns, _display, _text, _overlay, _subprocess, _safe_open, _safe_write, _concurrency,
-        _windows
+    _display, _system
+    models, options, errors, columns, _signature, _text
 """
 
 import logging
@@ -290,7 +290,7 @@ _SUBMODULES = (
 _NAMES = {
     "_ripgrep.process": "limit_processes",
     "_ripgrep.progress": "Progress",
-    "_overlay": "overlay",
+    "_system.overlay": "overlay",
     "_code.outline": "Section",
     "_code.references": "Reference References",
     "_operations.files": "files",

@@ -484,8 +484,8 @@ class TestDocuments:
 
 class TestWorkers:
     def worker(self, answer: str) -> WorkerProcess:
-        code = "from ripwrap._system.subprocess.worker import serve_requests; "
-            f"serve_requests(lambda _: [{answer}], 30.0, 60.0)"
+        serve = f"serve_requests(lambda _: [{answer}], 30.0, 60.0)"
+        code = f"from ripwrap._system.subprocess.worker import serve_requests; {serve}"
         return WorkerProcess(code, 30.0, 60.0)
 
     @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA limits all memory on Linux only")
