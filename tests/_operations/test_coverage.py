@@ -213,7 +213,7 @@ def check_tree(rg: RgBinary, data: st.DataObject) -> None:
             (root.parent / name).write_bytes(data.draw(texts(PIECES), name))
         log = Log.of(rg, root, drawn)
         coverage = sync.coverage(cwd=root, rg=rg, **drawn)
-        entries = sorted(plain_walk(root, follow=drawn.get("follow", True)))
+        entries = sorted(plain_walk(root, follow=drawn.get("follow") is not False))
         assert total(coverage) == len(entries), coverage
         assert coverage.searched + coverage.files("binary") == len(log.listed), coverage
         assert coverage.exact and not coverage.files("other"), coverage

@@ -59,13 +59,14 @@ def make_page_request(
         raise ValueError(
             "passthru returns every line of every file; stream them with search_messages(), or leave passthru out"
         )
-    both = options.get("context", 0)
+    both = options.get("context") or 0
+    before, after = options.get("before_context"), options.get("after_context")
     return PageRequest(
         offset=_number(offset, "offset"),
         max_matches=_number(limit, "limit"),
         max_files=_number(max_files, "max_files"),
-        before=options.get("before_context", both),
-        after=options.get("after_context", both),
+        before=both if before is None else before,
+        after=both if after is None else after,
         max_count=options.get("max_count"),
     )
 

@@ -13,7 +13,7 @@ import reprlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, LiteralString, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, LiteralString, TypeVar, cast, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
@@ -34,6 +34,7 @@ from ripwrap.options import (
     Strings,
     StrPath,
     flag_of,
+    option_hints,
 )
 
 Options = TypeVar("Options", bound=FileOptions)
@@ -236,7 +237,7 @@ def _explain(
         said = PydanticCustomError("extra_forbidden", "unknown option {name}; {advice}", context)
     else:
         limits = problem.get("ctx", {})
-        allowed = _allowed(get_type_hints(SearchOptions, include_extras=True)[name].__origin__)
+        allowed = _allowed(_HINTS[name].__origin__)
         if kind == "less_than_equal":
             allowed = f"{limits['le']} or less"
         about = {**limits, "name": name, "allowed": allowed, "value": reprlib.repr(value)}
@@ -276,7 +277,7 @@ def _limit_to_one(options: SearchOptions) -> SearchOptions:
     """
     context = ("context", "before_context", "after_context", "passthru")
     plain = without_options(options, context)
-    plain["max_count"] = min(options.get("max_count", 1), 1)
+    plain["max_count"] = min(1 if (most := options.get("max_count")) is None else most, 1)
     return plain
 
 
@@ -445,7 +446,7 @@ def _exclude(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 _FILE_NAMES = tuple(FileOptions.__annotations__)
-_HINTS = get_type_hints(SearchOptions, include_extras=True)
+_HINTS = option_hints()
 _FLAGS = {key: flag_of(hint) for key, hint in _HINTS.items()}
 _ORDER = {key: number for number, key in enumerate(_FLAGS)}
 _DEFAULTS = {"iglob": (), **{key: True for key, flag in _FLAGS.items() if flag.default}}
