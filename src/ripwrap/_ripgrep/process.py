@@ -100,12 +100,13 @@ def without_upward_links(query: Query) -> Query:
 def _upward_links(query: Query) -> Iterator[str]:
     """Yield the paths of links that lead up, relative to the working directory of the query if they are below it."""
     roots: dict[str, str] = {}
+    # With each directory go the targets of the links above it: a directory with two links to it is read behind both.
+    waiting: deque[tuple[str, str, frozenset[str]]] = deque()
     for path in query.paths[:MAX_ENTRIES]:
         if os.path.isdir(full := os.path.join(query.cwd, path)):
-            roots[path] = os.path.realpath(full)
+            target = roots[path] = os.path.realpath(full)
+            waiting.append((path, path, frozenset({target})))
     here, left = os.path.realpath(query.cwd) if roots else "", MAX_ENTRIES
-    # With each directory go the targets of the links above it: a directory with two links to it is read behind both.
-    waiting = deque((path, path, frozenset({target})) for path, target in roots.items())
     while waiting and left > 0:
         root, folder, followed = waiting.popleft()
         names: list[os.DirEntry[str]] = []

@@ -85,7 +85,13 @@ def find_usable_rg_blocking(query: Query, rg: Rg, timeout: float | None) -> RgBi
         binary = query.on.find(rg, timeout=timeout)
     else:
         check_cwd(query.cwd)
-        binary = _find_blocking(rg, timeout)
+        begun = time.monotonic()
+        try:
+            binary = find(rg, timeout=timeout)
+        except DownloadFailedError as error:
+            if timeout is not None and time.monotonic() - begun >= timeout:
+                raise _late(timeout) from error
+            raise
     _check_needs(query, binary)
     return binary
 
@@ -96,16 +102,6 @@ def find_installed_rg(query: Query, rg: Rg) -> RgBinary:
     binary = find_installed(rg)
     _check_needs(query, binary)
     return binary
-
-
-def _find_blocking(rg: Rg, timeout: float | None) -> RgBinary:
-    begun = time.monotonic()
-    try:
-        return find(rg, timeout=timeout)
-    except DownloadFailedError as error:
-        if timeout is not None and time.monotonic() - begun >= timeout:
-            raise _late(timeout) from error
-        raise
 
 
 def _late(seconds: float) -> RgTimeoutError:
