@@ -83,6 +83,7 @@ Size: TypeAlias = Count | Annotated[str, OptionBounds((("pattern", r"^[0-9]+[KMG
 SortKey: TypeAlias = Literal["none", "path", "modified", "accessed", "created"]
 RegexEngine: TypeAlias = Literal["default", "pcre2", "auto"]
 Strings: TypeAlias = str | Sequence[str]
+Switch: TypeAlias = bool | None
 StrPath: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = StrPath | Sequence[StrPath]
 Directories: TypeAlias = StrPath | Iterable[StrPath]
@@ -95,7 +96,7 @@ class FileOptions(TypedDict, total=False):
         Strings | None, Flag("Only files that match; !GLOB leaves files out", "files", short="g", value="GLOB")
     ]
     iglob: Annotated[Strings | None, Flag("Like --glob, but ignore case; applied after --glob", "files", value="GLOB")]
-    glob_case_insensitive: Annotated[bool | None, Flag("Ignore case in every --glob", "files")]
+    glob_case_insensitive: Annotated[Switch, Flag("Ignore case in every --glob", "files")]
     type_clear: Annotated[Strings | None, Flag("Remove the globs of this type", "files", value="TYPE")]
     type_add: Annotated[
         Strings | None, Flag("Add globs to a type: `web:*.vue` or `web:include:js`", "files", value="SPEC")
@@ -104,32 +105,28 @@ class FileOptions(TypedDict, total=False):
         Strings | None, Flag("Only files of this type; see `ripwrap types`", "files", short="t", value="TYPE")
     ]
     type_not: Annotated[Strings | None, Flag("No files of this type", "files", short="T", value="TYPE")]
-    hidden: Annotated[bool | None, Flag("Include hidden files and directories", "files", short=".", default=True)]
-    follow: Annotated[bool | None, Flag("Follow symbolic links", "files", short="L", default=True)]
-    include_git: Annotated[
-        bool | None, Flag("Include .git, and directories of rg's index: .ripgrep", "files", ours=True)
-    ]
-    no_require_git: Annotated[
-        bool | None, Flag("Respect .gitignore outside of git repositories", "files", default=True)
-    ]
+    hidden: Annotated[Switch, Flag("Include hidden files and directories", "files", short=".", default=True)]
+    follow: Annotated[Switch, Flag("Follow symbolic links", "files", short="L", default=True)]
+    include_git: Annotated[Switch, Flag("Include .git, and directories of rg's index: .ripgrep", "files", ours=True)]
+    no_require_git: Annotated[Switch, Flag("Respect .gitignore outside of git repositories", "files", default=True)]
     ignore_file: Annotated[
         Paths | None, Flag("Read ignore rules from PATH, with lowest precedence", "files", value="PATH")
     ]
-    ignore_file_case_insensitive: Annotated[bool | None, Flag("Ignore case in ignore files", "files")]
-    no_ignore: Annotated[bool | None, Flag("Disregard all ignore files except --ignore-file", "files")]
-    no_ignore_dot: Annotated[bool | None, Flag("Disregard .ignore and .rgignore", "files")]
-    no_ignore_exclude: Annotated[bool | None, Flag("Disregard .git/info/exclude", "files")]
-    no_ignore_files: Annotated[bool | None, Flag("Disregard --ignore-file", "files")]
-    no_ignore_global: Annotated[bool | None, Flag("Disregard git's core.excludesFile", "files")]
-    no_ignore_parent: Annotated[bool | None, Flag("Disregard ignore files of parent directories", "files")]
-    no_ignore_vcs: Annotated[bool | None, Flag("Disregard all ignore files of git", "files")]
+    ignore_file_case_insensitive: Annotated[Switch, Flag("Ignore case in ignore files", "files")]
+    no_ignore: Annotated[Switch, Flag("Disregard all ignore files except --ignore-file", "files")]
+    no_ignore_dot: Annotated[Switch, Flag("Disregard .ignore and .rgignore", "files")]
+    no_ignore_exclude: Annotated[Switch, Flag("Disregard .git/info/exclude", "files")]
+    no_ignore_files: Annotated[Switch, Flag("Disregard --ignore-file", "files")]
+    no_ignore_global: Annotated[Switch, Flag("Disregard git's core.excludesFile", "files")]
+    no_ignore_parent: Annotated[Switch, Flag("Disregard ignore files of parent directories", "files")]
+    no_ignore_vcs: Annotated[Switch, Flag("Disregard all ignore files of git", "files")]
     max_depth: Annotated[
         Count | None, Flag("Maximum depth; 1 leaves out subdirectories", "files", short="d", value="NUM")
     ]
     max_filesize: Annotated[
         Size | None, Flag("Leave out files larger than SIZE: bytes, or 50K, 80M, 1G", "files", value="SIZE")
     ]
-    one_file_system: Annotated[bool | None, Flag("Do not cross into other file systems", "files")]
+    one_file_system: Annotated[Switch, Flag("Do not cross into other file systems", "files")]
     sort: Annotated[SortKey | None, Flag("Sort files, ascending; rg then uses one thread", "output")]
     sortr: Annotated[SortKey | None, Flag("Sort files, descending; rg then uses one thread", "output")]
     threads: Annotated[
@@ -140,36 +137,36 @@ class FileOptions(TypedDict, total=False):
 class SearchOptions(FileOptions, total=False):
     """Options for every search: `FileOptions`, and options of the pattern, the regex engine and the lines of output."""
 
-    ignore_case: Annotated[bool | None, Flag("Ignore case", "pattern", short="i")]
-    smart_case: Annotated[bool | None, Flag("Ignore case if the pattern is all lower case", "pattern", short="S")]
-    case_sensitive: Annotated[bool | None, Flag("Match case exactly, which is the default", "pattern", short="s")]
-    fixed_strings: Annotated[bool | None, Flag("Search for plain text, not for a regex", "pattern", short="F")]
-    word_regexp: Annotated[bool | None, Flag("Match whole words only", "pattern", short="w")]
-    line_regexp: Annotated[bool | None, Flag("Match whole lines only", "pattern", short="x")]
-    invert_match: Annotated[bool | None, Flag("Find lines that do not match", "pattern", short="v")]
-    multiline: Annotated[bool | None, Flag("Let a match span several lines", "pattern", short="U")]
-    multiline_dotall: Annotated[bool | None, Flag("With --multiline, let . match line ends", "pattern")]
+    ignore_case: Annotated[Switch, Flag("Ignore case", "pattern", short="i")]
+    smart_case: Annotated[Switch, Flag("Ignore case if the pattern is all lower case", "pattern", short="S")]
+    case_sensitive: Annotated[Switch, Flag("Match case exactly, which is the default", "pattern", short="s")]
+    fixed_strings: Annotated[Switch, Flag("Search for plain text, not for a regex", "pattern", short="F")]
+    word_regexp: Annotated[Switch, Flag("Match whole words only", "pattern", short="w")]
+    line_regexp: Annotated[Switch, Flag("Match whole lines only", "pattern", short="x")]
+    invert_match: Annotated[Switch, Flag("Find lines that do not match", "pattern", short="v")]
+    multiline: Annotated[Switch, Flag("Let a match span several lines", "pattern", short="U")]
+    multiline_dotall: Annotated[Switch, Flag("With --multiline, let . match line ends", "pattern")]
     stop_on_nonmatch: Annotated[
-        bool | None, Flag("In a file, stop at the first non-match after a match", "output", since=(14,))
+        Switch, Flag("In a file, stop at the first non-match after a match", "output", since=(14,))
     ]
-    pcre2: Annotated[bool | None, Flag("Use PCRE2, for look-around and backreferences", "engine", short="P")]
+    pcre2: Annotated[Switch, Flag("Use PCRE2, for look-around and backreferences", "engine", short="P")]
     engine: Annotated[RegexEngine | None, Flag("Regex engine; auto takes PCRE2 where it is needed", "engine")]
-    no_unicode: Annotated[bool | None, Flag(r"Use ASCII, not Unicode, for `\w`, `\d`, `.` and case", "engine")]
+    no_unicode: Annotated[Switch, Flag(r"Use ASCII, not Unicode, for `\w`, `\d`, `.` and case", "engine")]
     dfa_size_limit: Annotated[
         Size | None, Flag("Maximum memory for the DFA: bytes, or with K, M or G", "engine", value="SIZE")
     ]
     regex_size_limit: Annotated[
         Size | None, Flag("Maximum size of the regex: bytes, or with K, M or G", "engine", value="SIZE")
     ]
-    crlf: Annotated[bool | None, Flag("Treat CRLF as a line end, so that $ matches before it", "engine")]
-    null_data: Annotated[bool | None, Flag("End lines at NUL instead of LF", "engine")]
-    binary: Annotated[bool | None, Flag("Search binary files past their first NUL", "files")]
-    text: Annotated[bool | None, Flag("Search binary files as if they were text", "files", short="a")]
+    crlf: Annotated[Switch, Flag("Treat CRLF as a line end, so that $ matches before it", "engine")]
+    null_data: Annotated[Switch, Flag("End lines at NUL instead of LF", "engine")]
+    binary: Annotated[Switch, Flag("Search binary files past their first NUL", "files")]
+    text: Annotated[Switch, Flag("Search binary files as if they were text", "files", short="a")]
     encoding: Annotated[
         str | None, Flag("Encoding of files, e.g. utf-16le, or detect, or none", "files", short="E", value="NAME")
     ]
-    mmap: Annotated[bool | None, Flag("Use memory maps", "engine", negated=True)]
-    no_line_number: Annotated[bool | None, Flag("Leave out line numbers", "output", short="N")]
+    mmap: Annotated[Switch, Flag("Use memory maps", "engine", negated=True)]
+    no_line_number: Annotated[Switch, Flag("Leave out line numbers", "output", short="N")]
     max_count: Annotated[
         Count | None, Flag("Maximum number of matching lines per file", "output", short="m", value="NUM")
     ]
@@ -178,7 +175,7 @@ class SearchOptions(FileOptions, total=False):
         Count | None, Flag("Lines of context before each match", "output", short="B", value="NUM")
     ]
     after_context: Annotated[Count | None, Flag("Lines of context after each match", "output", short="A", value="NUM")]
-    passthru: Annotated[bool | None, Flag("Show all lines; lines without a match are context", "output")]
+    passthru: Annotated[Switch, Flag("Show all lines; lines without a match are context", "output")]
     replace: Annotated[
         str | None,
         Flag("Show TEXT in place of each match; $1 is a group", "output", short="r", value="TEXT", since=(15,)),

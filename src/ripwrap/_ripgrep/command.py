@@ -188,7 +188,9 @@ def spell_file_flags(flags: Collection[str]) -> list[str]:
 def _validate(
     kind: type[Options], names: Collection[str], options: Options, arguments: Collection[str] = ARGUMENTS
 ) -> Options:
-    given = cast("Mapping[str, object]", options)
+    given: Mapping[str, object] = {
+        key: value for key, value in options.items() if value is not None or key not in names
+    }
     if all(key in names and _is_plain(value, _HINTS[key]) for key, value in given.items()):
         plain: dict[str, object] = {}
         for key in _HINTS:
@@ -197,7 +199,7 @@ def _validate(
                 plain[key] = [*cast("list[object]", value)] if type(value) is list else value
         return cast("Options", plain)
     try:
-        return cast("Options", _adapter(cast("Any", kind)).validate_python(options))
+        return cast("Options", _adapter(cast("Any", kind)).validate_python(given))
     except ValidationError as error:
         # pydantic reports a problem for each member of a union; keep one problem for each option. A problem
         # has no location if the name of the option has lone surrogates.
