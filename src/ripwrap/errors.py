@@ -206,7 +206,7 @@ def named_paths(function: F) -> F:
         if len(given) > most and names:
             takes = f"{most} positional argument{'' if most == 1 else 's'}"
             raise TypeError(f"{called}() takes {takes} but {len(given)} were given; pass {names} by name")
-        missing = [name for name in required[len(given) :] if name not in named]
+        missing = set(required[len(given) :]) - named.keys()
         if missing or not is_open:
             for name in named.keys() - known:
                 if said := advise(name, missing or known, named[name]):
