@@ -80,7 +80,10 @@ def run_completion(
         for word, about in complete(words):
             print_line(f"{word}\t{about}" if about else word)
         return FOUND
-    chosen = shell or _running_shell()
+    running = Path(os.environ.get("SHELL", "powershell" if sys.platform == "win32" else "")).name
+    chosen = shell or next((one for one in _SCRIPTS if one == running), None)
+    if chosen is None:
+        raise ValueError("the shell is unknown; name it with --shell")
     home = Path.home()
     data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
     config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
@@ -98,14 +101,6 @@ def run_completion(
         _add_line(startup, line.format(path))
     print(f"wrote {shown(str(path))}; open a new shell to use it")
     return FOUND
-
-
-def _running_shell() -> Shell:
-    name = Path(os.environ.get("SHELL", "powershell" if sys.platform == "win32" else "")).name
-    for shell in _SCRIPTS:
-        if name == shell:
-            return shell
-    raise ValueError("the shell is unknown; name it with --shell")
 
 
 def _add_line(startup: Path, line: str) -> None:

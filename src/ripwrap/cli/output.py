@@ -224,17 +224,10 @@ def print_refreshed(done: "RefreshResult") -> None:
 def print_fields(model: BaseModel) -> None:
     """Print a line for each field that has a value. For a field with a tuple of models, print a line for each model."""
     for name, value in model:
-        for one in _split_models(value):
+        items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
+        for one in items if any(isinstance(item, BaseModel) for item in items) else (value,):
             if one not in (None, (), ""):
                 print_line(f"{name.replace('_', ' ')}: {_format_value(one)}")
-
-
-def _split_models(value: object) -> tuple[object, ...]:
-    """Return the models of a tuple as separate values; any other value becomes a tuple of one."""
-    if isinstance(value, tuple):
-        items = cast("tuple[object, ...]", value)
-        return items if any(isinstance(item, BaseModel) for item in items) else (items,)
-    return (value,)
 
 
 def _format_value(value: object) -> str:

@@ -101,6 +101,13 @@ def run_search(
     return _print_found(searches, modes, coverage=coverage)
 
 
+def _refuse_records(others: Mapping[str, object]) -> None:
+    """Raise `ValueError` if `--json` was given with a flag for which rg has no JSON."""
+    for name, value in others.items():
+        if value and name not in ("coverage", "quiet"):
+            raise combination_error(name, Hint("json"), "rg has no JSON for it; --jsonl prints ripwrap's")
+
+
 def _around_stdin(paths: Sequence[str]) -> list[Sequence[str]]:
     """Split paths at standard input, which is searched by itself; a second one is empty."""
     if STDIN not in paths:
@@ -108,13 +115,6 @@ def _around_stdin(paths: Sequence[str]) -> list[Sequence[str]]:
     at = paths.index(STDIN)
     after = [path for path in paths[at:] if path != STDIN]
     return [one for one in (paths[:at], (STDIN,), after) if one]
-
-
-def _refuse_records(others: Mapping[str, object]) -> None:
-    """Raise `ValueError` if `--json` was given with a flag for which rg has no JSON."""
-    for name, value in others.items():
-        if value and name not in ("coverage", "quiet"):
-            raise combination_error(name, Hint("json"), "rg has no JSON for it; --jsonl prints ripwrap's")
 
 
 def _print_found(searches: Sequence[TerminalSearch], modes: ModeFlags, *, coverage: bool) -> int:
