@@ -208,10 +208,10 @@ def test_full_disk_is_an_error_of_ripwrap_that_says_that_nothing_was_written(
         assert (contents(folder) == before) is (len(failed) == tried)
         if contents(folder) != before:
             break
-    for error in failed:
-        assert isinstance(error, ripwrap.RipwrapError) and error.errno == errno.ENOSPC
-        assert str(error).startswith("[Errno 28] nothing was written, because the disk is full; free some space and ")
-        assert str(error.filename).startswith(str(small_disk))
+    for one in failed:
+        assert isinstance(one, ripwrap.RipwrapError) and isinstance(one, OSError) and one.errno == errno.ENOSPC
+        assert str(one).startswith("[Errno 28] nothing was written, because the disk is full; free some space and ")
+        assert str(one.filename).startswith(str(small_disk))
     assert failed and contents(folder) != before
     assert pickle.loads(pickle.dumps(DiskFullError(errno.ENOSPC, "full", "a"))).filename == "a"
 
