@@ -476,7 +476,7 @@ def test_log_opens_no_directory_that_a_glob_excludes(rg: RgBinary, plant: Plant,
     root = plant({"a": "", "denied/b": ""})
     query = log_of(files_query(root, (), {"iglob": "!denied/"}))
     log = tmp_path / "calls"
-    command = (*strace.provide(), "-f", "-y", "-qq", "-e", strace.WATCHED, "-o", log, rg.path, *render(query))
+    command = (*strace.provide(), "-f", "-y", "-qq", "-e", strace.WATCHED, "-o", str(log), rg.path, *render(query))
     subprocess.run(command, cwd=root, capture_output=True, check=True)
     opened = {event.opened for event in strace.events(log.read_text()) if event.opens}
     assert str(root) in opened

@@ -1110,27 +1110,6 @@ GUARDS: tuple[Guard, ...] = (
     ),
     # -- Answers --
     Guard(
-        "the rows of a stored content are compared with their checksum",
-        "index/storage/sums.py",
-        "if sum_of_blob(path, digest, names, chunks.get(blob, [])) != stored:",
-        "if False:",
-        "index/test_sums.py::test_damage_is_found",
-    ),
-    Guard(
-        "the rows of all views are compared with their checksums",
-        "index/storage/sums.py",
-        "        if any(not isinstance(row[-1], bytes)",
-        "        if views and not views and any(not isinstance(row[-1], bytes)",
-        "index/test_sums.py::test_damage_is_found",
-    ),
-    Guard(
-        "searches do not read an index of SQLite that has no checksum",
-        "index/search.py",
-        "AND +tree.blob = blob.id WHERE chunk.id IN ({})",
-        "AND tree.blob = blob.id WHERE chunk.id IN ({})",
-        "index/test_sums.py::test_search_finds_files_that_an_index_of_sqlite_has_lost",
-    ),
-    Guard(
         "a file of another program at the place of an index is left untouched",
         "index/storage/files.py",
         "        if header and not lost and not is_index_header(header):",
