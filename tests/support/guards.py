@@ -669,6 +669,20 @@ GUARDS: tuple[Guard, ...] = (
         "return self.glob_of_name(path, folder=folder)",
         "workspace/test_deny.py::test_globs_have_the_rules_of_gitignore_and_ignore_case",
     ),
+    Guard(
+        "rg's log comes without a look into denied directories",
+        "_operations/coverage.py",
+        'replace(query.with_(threads=2), mode="log")',
+        'replace(query.with_(threads=1), mode="log")',
+        "_operations/test_coverage.py::test_log_opens_no_directory_that_a_glob_excludes",
+    ),
+    Guard(
+        "notes on files that were not searched enter no denied directory",
+        "_operations/coverage.py",
+        "            if is_folder and (request.read or why_not is None):",
+        "            if is_folder:",
+        "_operations/test_coverage.py::test_coverage_that_reads_no_files_enters_no_excluded_directory",
+    ),
     # -- Ignore files and arguments --
     Guard(
         "ignore files behind links out of the root are not read",
