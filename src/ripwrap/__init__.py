@@ -22,20 +22,7 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 A public name is loaded when it is first used; the first load takes 0.2 s. To load a name before an event loop runs,
 import it at the top of a module: `from ripwrap import search`.
 
-Layout: eleven layers. Each layer imports only from the layers below it; only the modules of the lowest layer import
-each other (`[tool.importlinter]` in pyproject.toml). Names that begin with an underscore are private.
-
-    cli, frameworks, testing
-    mcp, sync
-    workspace, repositories
-    index, remote
-    _edits, _scan
-    _operations
-    places
-    _ripgrep, _ranking
-    binary, results, edits, sources, _code, _ignore, _agents
-    _display, _system
-    models, options, errors, columns, _signature, _text
+Names that begin with an underscore are private.
 """
 
 import logging
@@ -83,6 +70,7 @@ if TYPE_CHECKING:
         ChecksumMismatchError,
         ConflictError,
         DecodeError,
+        DiskFullError,
         DownloadFailedError,
         EmbeddingError,
         ExtractionFailedError,
@@ -170,6 +158,7 @@ __all__ = [
     "Context",
     "Coverage",
     "DecodeError",
+    "DiskFullError",
     "DownloadFailedError",
     "Edit",
     "EditPlan",
@@ -319,8 +308,9 @@ _NAMES = {
     "edits": "AppliedEdits Edit EditPlan FileEdits Hunk",
     "errors": (
         "AccessDeniedError BinaryError BinaryNotFoundError CapabilityError ChecksumMismatchError ConflictError "
-        "DecodeError DownloadFailedError EmbeddingError ExtractionFailedError GlobError Hint MissingPackageError "
-        "PatternError RemoteError RipwrapError SearchError UnknownTypeError UnsupportedPlatformError"
+        "DecodeError DiskFullError DownloadFailedError EmbeddingError ExtractionFailedError GlobError Hint "
+        "MissingPackageError PatternError RemoteError RipwrapError SearchError UnknownTypeError "
+        "UnsupportedPlatformError"
     ),
     "models": (
         "Begin CapturedMatch Captures CodeError CodeMatch Commit Context Elapsed End FileCount HistoryMatch "

@@ -116,7 +116,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "results on a console of rich are escaped",
-        "_display/html.py",
+        "_display/console.py",
         "    return Text(shown(text, lines=True), style)",
         "    return Text(text, style)",
         "test_shown.py::test_pages_and_texts_of_the_library_have_no_control_and_models_are_exact",
@@ -668,6 +668,20 @@ GUARDS: tuple[Guard, ...] = (
         "return (self._denied_folder(above) if above else None) or self.glob_of_name(path, folder=folder)",
         "return self.glob_of_name(path, folder=folder)",
         "workspace/test_deny.py::test_globs_have_the_rules_of_gitignore_and_ignore_case",
+    ),
+    Guard(
+        "rg's log comes without a look into denied directories",
+        "_operations/coverage.py",
+        'replace(query.with_(threads=2), mode="log")',
+        'replace(query.with_(threads=1), mode="log")',
+        "_operations/test_coverage.py::test_log_opens_no_directory_that_a_glob_excludes",
+    ),
+    Guard(
+        "notes on files that were not searched enter no denied directory",
+        "_operations/coverage.py",
+        "            if is_folder and (request.read or why_not is None):",
+        "            if is_folder:",
+        "_operations/test_coverage.py::test_coverage_that_reads_no_files_enters_no_excluded_directory",
     ),
     # -- Ignore files and arguments --
     Guard(

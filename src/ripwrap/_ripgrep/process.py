@@ -645,7 +645,8 @@ class _Slots:
         depth = getattr(thread, "depth", 0)
         if not depth:
             with self._released:
-                if not self._released.wait_for(lambda: self._running < self.total, seconds):
+                free = self._running < self.total
+                if not free and not self._released.wait_for(lambda: self._running < self.total, seconds):
                     yield False
                     return
                 self._running += 1

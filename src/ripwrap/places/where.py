@@ -431,7 +431,7 @@ def placed_search(
         query = must_exist(query)
     if layers is not None:
         query = _settle(layers, query)
-    return query if sorts else query.without("sort", "sortr")
+    return query if sorts or {"sort", "sortr"}.isdisjoint(query.options) else query.without("sort", "sortr")
 
 
 def placed_files(
