@@ -279,7 +279,7 @@ SCHEMA_VERSION = 5
 """Version of the tables; version 2 had full-text search in SQLite, and version 4 had checksums of rows."""
 
 MARK_KEY = "mark"
-"""Key of the ownership mark in the table `meta`; see `ownership.py`."""
+"""Key of the ownership mark in the table `meta`; see `files.py`."""
 
 SENT_KEY = "sent "
 """Prefix of the keys of rows in the table `meta` that count the texts and characters sent to a model."""
@@ -374,7 +374,7 @@ def _has_meta(database: Connection) -> bool:
 
 
 def mark_of(database: Connection) -> str:
-    """Return the ownership mark in a database (see `ownership.py`); empty if there is none."""
+    """Return the ownership mark in a database (see `files.py`); empty if there is none."""
     found = database.execute("SELECT value FROM meta WHERE key = ?", (MARK_KEY,)).fetchone()
     return "" if found is None else str(found[0])
 
