@@ -334,7 +334,9 @@ class _Reader:
             depth_text = plural(self._bounds.depth, "level")
             self._fail(name, f"not opened: archives are nested more than {depth_text} deep; extract it to search it")
             return
-        with _spooled() if is_archive else io.BytesIO() as content:
+        # An archive in an archive is in memory, or on the disk if it is large.
+        held: Any = tempfile.SpooledTemporaryFile(_HELD_BYTES) if is_archive else io.BytesIO()
+        with held as content:
             try:
                 with Salvaged(open_member(), _BROKEN, checksum) as opened:
                     fits = self._copy(name, opened, content, counted=counted, is_document=is_document)
@@ -427,11 +429,6 @@ class _Reader:
             self._source.errors.append(PathError(path=name, kind="other", message=text))
 
 
-def _spooled() -> Any:
-    """Return a file for an archive in an archive: in memory, or on the disk if it is large."""
-    return tempfile.SpooledTemporaryFile(_HELD_BYTES)
-
-
 def _broken(error: Exception) -> str:
     if isinstance(error, MemoryError) or str(error) == TOO_MUCH_MEMORY:
         return "not searched: unpacking it needs too much memory; extract it to search it"
@@ -482,12 +479,11 @@ def format_of(name: str, inside: Sequence[str]) -> str | None:
     """Return the format in `inside` that has the extension of a file name; `None` if there is no such format."""
     lower = name.lower()
     wanted = sorted(inside, key=lambda kind: kind != "tar")
-    return next((kind for kind in wanted if lower.endswith(_suffixes(kind))), None)
-
-
-def _suffixes(kind: str) -> tuple[str, ...]:
-    document = find_format(kind)
-    return SUFFIXES.get(kind, ()) if document is None else (document.suffix,)
+    for kind in wanted:
+        document = find_format(kind)
+        if lower.endswith(SUFFIXES.get(kind, ()) if document is None else document.suffix):
+            return kind
+    return None
 
 
 def _inner(name: str) -> str:

@@ -252,13 +252,8 @@ class HistorySource(GitSource, NamedSource):
                 records = output.records()
                 for record in records:
                     if (text := record.lstrip(b"\n")).startswith(LOG_MARK):
-                        self._commit(_fields(text, records))
-
-
-def _fields(first: bytes, records: Iterator[bytes]) -> tuple[bytes, ...]:
-    """Return the fields of the commit whose first record in the log is `first`; long fields are cut."""
-    fields = (first[len(LOG_MARK) :], *(next(records, b"") for _ in range(4)))
-    return tuple(field[:MAX_RECORD_BYTES] for field in fields)
+                        fields = (text[len(LOG_MARK) :], *(next(records, b"") for _ in range(4)))
+                        self._commit(tuple(field[:MAX_RECORD_BYTES] for field in fields))
 
 
 MAX_COMMITS = 3_000
