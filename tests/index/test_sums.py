@@ -24,7 +24,7 @@ TREE = {"a.py": "class CookieJar:\n    lid = 1\n", "b.md": "# Cookies\n", "binar
 @pytest.fixture
 def database(plant: Plant, tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """Connection to the database of an index with trigrams."""
-    with sync.Index(plant(TREE), location=tmp_path / "home", chunker="windows", workers=0) as index:
+    with sync.Index(plant(TREE), location=tmp_path / "home", workers=0) as index:
         index.refresh()
         index.grep("CookieJar")
     with closing(_connect(tmp_path)) as database:
@@ -149,7 +149,7 @@ def test_search_finds_files_that_an_index_of_sqlite_has_lost(
 ) -> None:
     """The checksum of a view is made from the table `tree`, so searches read this table."""
     _empty_index(database, tmp_path, "tree_blob")
-    with sync.Index(plant({}), location=tmp_path / "home", chunker="windows", workers=0) as index:
+    with sync.Index(plant({}), location=tmp_path / "home", workers=0) as index:
         found = {hit.path for query in ("CookieJar", "cookies", "b.md") for hit in index.search(query, refresh=False)}
     assert found == {"a.py", "b.md"}
 
@@ -202,7 +202,7 @@ def test_error_in_a_call_rebuilds_the_index_only_if_rows_are_damaged(
     plant: Plant, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A damaged value may have any type, and so cause any error."""
-    with sync.Index(plant(TREE), location=tmp_path / "home", chunker="windows", workers=0) as index:
+    with sync.Index(plant(TREE), location=tmp_path / "home", workers=0) as index:
         index.refresh()
 
         def fail(database: sqlite3.Connection) -> int:
