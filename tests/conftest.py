@@ -492,3 +492,20 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for command in (["git", "add", "--all"], [sys.executable, "scripts/demo.py"]):
         subprocess.run(command, cwd=folder, check=True)
     return folder
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Yield a file system of 3 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        assert not os.environ.get("CI"), mounted.stderr
+        pytest.skip("no right to mount a file system")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)

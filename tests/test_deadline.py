@@ -92,9 +92,9 @@ def test_wait_for_a_slot_counts_for_the_limit(options: dict[str, Any], plant: Pl
     held, free = threading.Event(), threading.Event()
 
     def hold() -> None:
-        from ripwrap._ripgrep.process import blocking_slot
+        from ripwrap._ripgrep.process import SLOTS
 
-        with blocking_slot(None):
+        with SLOTS.held(None):
             held.set()
             free.wait(10)
 

@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         ChecksumMismatchError,
         ConflictError,
         DecodeError,
+        DiskFullError,
         DownloadFailedError,
         EmbeddingError,
         ExtractionFailedError,
@@ -170,6 +171,7 @@ __all__ = [
     "Context",
     "Coverage",
     "DecodeError",
+    "DiskFullError",
     "DownloadFailedError",
     "Edit",
     "EditPlan",
@@ -319,8 +321,9 @@ _NAMES = {
     "edits": "AppliedEdits Edit EditPlan FileEdits Hunk",
     "errors": (
         "AccessDeniedError BinaryError BinaryNotFoundError CapabilityError ChecksumMismatchError ConflictError "
-        "DecodeError DownloadFailedError EmbeddingError ExtractionFailedError GlobError Hint MissingPackageError "
-        "PatternError RemoteError RipwrapError SearchError UnknownTypeError UnsupportedPlatformError"
+        "DecodeError DiskFullError DownloadFailedError EmbeddingError ExtractionFailedError GlobError Hint "
+        "MissingPackageError PatternError RemoteError RipwrapError SearchError UnknownTypeError "
+        "UnsupportedPlatformError"
     ),
     "models": (
         "Begin CapturedMatch Captures CodeError CodeMatch Commit Context Elapsed End FileCount HistoryMatch "

@@ -17,6 +17,7 @@
     ├── MissingPackageError          name: a package of an extra is not installed      (also ImportError)
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
     ├── ConflictError                paths, reason, journal: files are in an unexpected state; nothing was written
+    ├── DiskFullError                errno, filename: a plan could not be written or undone   (also OSError)
     └── AccessDeniedError            path, roots, denied_by: the agent tools may not use a path (also PermissionError)
 
 The names before a colon are attributes.
@@ -206,7 +207,7 @@ def named_paths(function: F) -> F:
         if len(given) > most and names:
             takes = f"{most} positional argument{'' if most == 1 else 's'}"
             raise TypeError(f"{called}() takes {takes} but {len(given)} were given; pass {names} by name")
-        missing = [name for name in required[len(given) :] if name not in named]
+        missing = set(required[len(given) :]) - named.keys()
         if missing or not is_open:
             for name in named.keys() - known:
                 if said := advise(name, missing or known, named[name]):
@@ -481,6 +482,18 @@ class ConflictError(RipwrapError):
         self.paths: tuple[str, ...] = tuple(paths)
         self.reason: ConflictReason = reason
         self.journal = journal
+
+
+class DiskFullError(RipwrapError, OSError):
+    """The disk, or the user's quota on it, is full, so a plan could not be applied or undone.
+
+    The message says that nothing was written: all files have the contents that they had before the call. Only if files
+    could not be restored, it says so, and a note of the error names the call that completes the change.
+
+    Attributes:
+        errno: `errno.ENOSPC` or `errno.EDQUOT`.
+        filename: Path that could not be written.
+    """
 
 
 class AccessDeniedError(RipwrapError, PermissionError):

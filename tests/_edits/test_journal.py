@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pickle
 import random
 import shutil
 import signal
@@ -16,7 +17,7 @@ import anyio
 import pytest
 
 import ripwrap
-from ripwrap import AppliedEdits, ConflictError, FileEdits, sync
+from ripwrap import AppliedEdits, ConflictError, DiskFullError, FileEdits, sync
 from ripwrap._edits.journal import Journal, JournalFile, JournalFolder, Journals, apply_edits, undo_edits
 from ripwrap._edits.planning import FileChange, Found, plan_files
 from ripwrap._system.safe_write import Disk
@@ -110,7 +111,7 @@ def test_failure_at_any_step_leaves_all_files_old(plant: Plant, journals: Path, 
     undo_edits(None, folder, journals / "counting")
     assert counting.steps > 8
     for number in range(1, counting.steps + 1):
-        with pytest.raises((OSError, KeyboardInterrupt)):
+        with pytest.raises((DiskFullError, KeyboardInterrupt)):
             apply_edits(str(folder), files, journals, disk=FailingDisk(number, error))
         assert contents(folder) == OLD, number
         assert [one.state for one in Journals(journals).all()] in ([], ["undone"])
@@ -126,27 +127,37 @@ def test_failure_at_any_step_of_undo_leaves_all_files_new(plant: Plant, journals
     undo_edits(applied.journal, "", None, disk=counting)
     for number in range(1, counting.steps + 1):
         apply_edits(str(folder), planned(folder), journals)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(DiskFullError, match=r"nothing was written, because the disk is full; .* undo again"):
             undo_edits(applied.journal, "", None, disk=FailingDisk(number))
         assert contents(folder) == NEW
         undo_edits(applied.journal, "", None)
         assert contents(folder) == OLD
 
 
-def test_failed_rollback_says_so_and_undo_completes_it(plant: Plant, journals: Path) -> None:
-    """A directory that became read-only: the second rename fails, and so does the rollback of the first."""
+@pytest.mark.parametrize(
+    ("number", "raises", "says"),
+    [
+        (errno.EACCES, PermissionError, "denied"),
+        (errno.ENOSPC, DiskFullError, "not all files were restored, because the disk is full"),
+        (errno.EDQUOT, DiskFullError, "not all files were restored, because the quota of the disk is used up"),
+    ],
+)
+def test_failed_rollback_says_so_and_undo_completes_it(
+    plant: Plant, journals: Path, number: int, raises: type[OSError], says: str
+) -> None:
+    """A directory that became read-only, or is full: the second rename fails, and so does the rollback of the first."""
 
-    class ReadOnly(Disk):
+    class Failing(Disk):
         def step(self, name: str, path: str) -> None:
             if (name, path) != ("write", "") and self.renamed > 1:
-                raise PermissionError(errno.EACCES, "Permission denied", path)
+                raise OSError(number, os.strerror(number), path)
             self.renamed += name == "replace"
 
         renamed = 0
 
     folder = plant(OLD)
-    with pytest.raises(PermissionError) as raised:
-        apply_edits(str(folder), planned(folder), journals, disk=ReadOnly())
+    with pytest.raises(raises, match=says) as raised:
+        apply_edits(str(folder), planned(folder), journals, disk=Failing())
     (note,) = raised.value.__notes__
     assert "could not be rolled back" in note
     assert contents(folder) not in (OLD, NEW)
@@ -170,6 +181,39 @@ def test_disk_that_is_full_in_the_middle_of_a_file_leaves_all_files_old(plant: P
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert contents(folder) == {"a": b"foo", "b": b"foo" + b"x" * 200_000}
+
+
+@pytest.mark.parametrize("full", ["files", "journals", "both"])
+@pytest.mark.parametrize("undone", [False, True], ids=["apply", "undo"])
+def test_full_disk_is_an_error_of_ripwrap_that_says_that_nothing_was_written(
+    plant: Plant, small_disk: Path, tmp_path: Path, full: str, undone: bool
+) -> None:
+    """The disk has from 0 to 400 kB left, so that it becomes full at different steps; with room, the call succeeds."""
+    content = {f"{number}.txt": b"foo\n" + b"x" * 30_000 for number in range(8)}
+    folder = write_tree(small_disk / "tree" if full != "journals" else tmp_path / "tree", content)
+    journals = small_disk / "journals" if full != "files" else tmp_path / "journals"
+    plan = sync.replace("foo", "other foo", cwd=folder)
+    if undone:
+        plan.apply(journals=journals)
+    run = plan.undo if undone else plan.apply
+    before, failed = contents(folder), list[DiskFullError]()
+    for tried, free in enumerate((0, 4_096, 8_192, 40_000, 80_000, 200_000, 400_000), 1):
+        filler = small_disk / "filler"
+        filler.write_bytes(bytes(max(shutil.disk_usage(small_disk).free - free, 0)))
+        try:
+            run(journals=journals)
+        except DiskFullError as error:
+            failed.append(error)
+        filler.unlink()
+        assert (contents(folder) == before) is (len(failed) == tried)
+        if contents(folder) != before:
+            break
+    for one in failed:
+        assert isinstance(one, ripwrap.RipwrapError) and isinstance(one, OSError) and one.errno == errno.ENOSPC
+        assert str(one).startswith("[Errno 28] nothing was written, because the disk is full; free some space and ")
+        assert str(one.filename).startswith(str(small_disk))
+    assert failed and contents(folder) != before
+    assert pickle.loads(pickle.dumps(DiskFullError(errno.ENOSPC, "full", "a"))).filename == "a"
 
 
 def test_conflict_names_all_changed_files_and_writes_nothing(plant: Plant, journals: Path) -> None:

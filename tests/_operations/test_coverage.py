@@ -17,11 +17,13 @@ from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import Coverage, FileOptions, GlobError, Hint, Reason, UnknownTypeError, sync
+from ripwrap._operations.coverage import coverage_request, log_of, run_coverage
 from ripwrap._ripgrep.command import files_query, render
 from ripwrap._ripgrep.process import without_upward_links
+from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary import RgBinary
 from ripwrap.errors import HintedText
-from support import rgs
+from support import rgs, strace
 from support.effort import times
 from support.trees import NAMES, ODD, PIECES, grown, texts, trees
 
@@ -459,6 +461,26 @@ def test_coverage_has_the_first_paths_as_examples(plant: Plant) -> None:
     assert [reason.path for reason in ignored.examples] == ["a", "b", "c"]
     assert str(binary.examples[0]) == "binary (NUL at byte 0); text=True searches it"
     assert Coverage.model_validate_json(coverage.model_dump_json()) == coverage
+
+
+def test_coverage_that_reads_no_files_enters_no_excluded_directory(plant: Plant) -> None:
+    root = plant({"a": "", "denied/b": "", "denied/c/d": ""})
+    request = coverage_request(root, (), {"iglob": "!denied/"}, read=False)
+    found = run_blocking(run_coverage(BlockingRunner(rg15), request))
+    assert [(group.kind, group.files, group.examples[0].path) for group in found.skipped] == [("glob", 1, "denied")]
+
+
+@pytest.mark.rg_matrix
+@pytest.mark.posix
+def test_log_opens_no_directory_that_a_glob_excludes(rg: RgBinary, plant: Plant, tmp_path: Path) -> None:
+    root = plant({"a": "", "denied/b": ""})
+    query = log_of(files_query(root, (), {"iglob": "!denied/"}))
+    log = tmp_path / "calls"
+    command = (*strace.provide(), "-f", "-y", "-qq", "-e", strace.WATCHED, "-o", str(log), rg.path, *render(query))
+    subprocess.run(command, cwd=root, capture_output=True, check=True)
+    opened = {event.opened for event in strace.events(log.read_text()) if event.opens}
+    assert str(root) in opened
+    assert str(root / "denied") not in opened
 
 
 def test_coverage_after_its_time_limit_is_a_lower_bound(plant: Plant) -> None:

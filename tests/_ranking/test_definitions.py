@@ -1,9 +1,12 @@
 """Names that a file defines, as the ranking uses them: the parser finds them, in code only."""
 
+from collections.abc import Iterator, Sequence
+
 import pytest
 
+from ripwrap._code.outline import CodeNames
 from ripwrap._code.treesitter.merge import Chunk
-from ripwrap._code.treesitter.worker import CodeReader
+from ripwrap._code.treesitter.worker import CodeReader, Source
 from ripwrap._ranking import document
 from ripwrap._ranking.document import SourceChunk, SourceText, read_code
 
@@ -95,9 +98,9 @@ def test_files_of_a_ranking_are_parsed_together_and_once(monkeypatch: pytest.Mon
     asked: list[int] = []
     ask = CodeReader.names_of
 
-    def count(self: CodeReader, sources: object, seconds: float) -> object:
-        asked.append(len(sources))  # type: ignore[arg-type]
-        return ask(self, sources, seconds)  # type: ignore[arg-type]
+    def count(self: CodeReader, sources: Sequence[Source], seconds: float) -> Iterator[CodeNames | None]:
+        asked.append(len(sources))
+        return ask(self, sources, seconds)
 
     monkeypatch.setattr(CodeReader, "names_of", count)
     monkeypatch.setattr(document, "_KNOWN", {})

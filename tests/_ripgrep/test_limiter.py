@@ -44,7 +44,7 @@ MANY = 12
 
 @pytest.fixture(autouse=True)
 def restored_limit(leaks_nothing: None) -> Iterator[None]:
-    total = process._SLOTS.total
+    total = process.SLOTS.total
     yield
     limit_processes(total)
 
@@ -96,7 +96,7 @@ COLLECTING: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def test_default_limit_is_the_cpu_count_and_at_least_4() -> None:
-    assert process._SLOTS.total == max(4, os.cpu_count() or 0)
+    assert process.SLOTS.total == max(4, os.cpu_count() or 0)
 
 
 @pytest.mark.slow
@@ -191,10 +191,10 @@ def test_nested_call_in_a_thread_that_holds_a_slot_takes_no_second_one(plant: Pl
     """Call like a signal handler or log handler, which runs in the middle of another call of the same thread."""
     limit_processes(1)
     folder = plant({"a": "needle\n"})
-    with process.blocking_slot(None):
+    with process.SLOTS.held(None):
         assert sync.grep("needle", cwd=folder).total_matches == 1
-        assert process._SLOTS._running == 1
-    assert process._SLOTS._running == 0
+        assert process.SLOTS._running == 1
+    assert process.SLOTS._running == 0
 
 
 @pytest.mark.slow
@@ -268,7 +268,7 @@ def test_blocking_wait_for_a_slot_uses_the_timeout(plant: Plant, stand_in: Calla
     folder = plant({"a": "needle\n"})
     slow = threading.Thread(target=sync.grep, args=["x"], kwargs={"cwd": folder, "rg": stand_in("slow(200)")})
     slow.start()
-    anyio.run(until, lambda: process._SLOTS._running == 1)
+    anyio.run(until, lambda: process.SLOTS._running == 1)
     result = sync.grep("needle", cwd=folder, timeout=0.5)
     assert (result.total_matches, result.stop_reason) == (0, "timeout")
     assert sync.grep("needle", cwd=folder, timeout=60).total_matches == 1

@@ -844,6 +844,16 @@ def test_rg_applies_iglobs_last_and_not_to_named_files(rg: RgBinary, plant: Plan
     assert found("--count", *denied, "needle", ".env", "secrets") == {".env:1", "secrets/a:1"}
 
 
+@pytest.mark.fact(63)
+def test_rg_prints_a_file_under_each_spelling_and_grep_drops_only_an_equal_path(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({"a.py": "needle\n", "sub/b.py": "needle\n"})
+    spellings = ["a.py", "sub/../a.py", os.path.join(folder, "a.py")]
+    printed = raw(rg, folder, "--no-config", "-l", "--sort=path", "needle", *spellings, "a.py").stdout.decode()
+    assert sorted(printed.splitlines()) == sorted([*spellings, "a.py"])
+    found = sync.grep("needle", cwd=folder, paths=[*spellings, "a.py", "./a.py"], rg=rg)
+    assert sorted(file.path for file in found.files) == sorted(spellings)
+
+
 @pytest.fixture(params=["15.0.0", "15.2.0"])
 def rg_of_a_pipe(request: pytest.FixtureRequest) -> RgBinary:
     """Return an rg with the defect of ripgrep#3194, and one without it."""

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -104,23 +103,6 @@ def test_limit_is_named_and_an_index_works_when_it_is_gone(
             assert named or error.startswith("SearchError could not start"), (value, error)
         assert left == "[]", value
         assert after == ("['a.py'] 1 True" if when == "first" else "['a.py', 'new.py'] 2 True"), value
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Yield a file system of 3 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        assert not os.environ.get("CI"), mounted.stderr
-        pytest.skip("no right to mount a file system")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def _words(chance: Random, count: int) -> str:

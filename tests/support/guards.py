@@ -116,7 +116,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "results on a console of rich are escaped",
-        "_display/html.py",
+        "_display/console.py",
         "    return Text(shown(text, lines=True), style)",
         "    return Text(text, style)",
         "test_shown.py::test_pages_and_texts_of_the_library_have_no_control_and_models_are_exact",
@@ -669,6 +669,20 @@ GUARDS: tuple[Guard, ...] = (
         "return self.glob_of_name(path, folder=folder)",
         "workspace/test_deny.py::test_globs_have_the_rules_of_gitignore_and_ignore_case",
     ),
+    Guard(
+        "rg's log comes without a look into denied directories",
+        "_operations/coverage.py",
+        'replace(query.with_(threads=2), mode="log")',
+        'replace(query.with_(threads=1), mode="log")',
+        "_operations/test_coverage.py::test_log_opens_no_directory_that_a_glob_excludes",
+    ),
+    Guard(
+        "notes on files that were not searched enter no denied directory",
+        "_operations/coverage.py",
+        "            if is_folder and (request.read or why_not is None):",
+        "            if is_folder:",
+        "_operations/test_coverage.py::test_coverage_that_reads_no_files_enters_no_excluded_directory",
+    ),
     # -- Ignore files and arguments --
     Guard(
         "ignore files behind links out of the root are not read",
@@ -1095,27 +1109,6 @@ GUARDS: tuple[Guard, ...] = (
         "_ripgrep/test_faults.py::test_record_that_is_too_long_is_dropped_and_counted",
     ),
     # -- Answers --
-    Guard(
-        "the rows of a stored content are compared with their checksum",
-        "index/storage/sums.py",
-        "if sum_of_blob(path, digest, names, chunks.get(blob, [])) != stored:",
-        "if False:",
-        "index/test_sums.py::test_damage_is_found",
-    ),
-    Guard(
-        "the rows of all views are compared with their checksums",
-        "index/storage/sums.py",
-        "        if any(not isinstance(row[-1], bytes)",
-        "        if views and not views and any(not isinstance(row[-1], bytes)",
-        "index/test_sums.py::test_damage_is_found",
-    ),
-    Guard(
-        "searches do not read an index of SQLite that has no checksum",
-        "index/search.py",
-        "AND +tree.blob = blob.id WHERE chunk.id IN ({})",
-        "AND tree.blob = blob.id WHERE chunk.id IN ({})",
-        "index/test_sums.py::test_search_finds_files_that_an_index_of_sqlite_has_lost",
-    ),
     Guard(
         "a file of another program at the place of an index is left untouched",
         "index/storage/files.py",

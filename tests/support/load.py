@@ -157,7 +157,7 @@ def concurrent_greps(number: int, api: str) -> Row:
                     await anyio.lowlevel.checkpoint()  # so that the tasks start one by one
 
         anyio.run(main, backend=api)
-        row.check(row.children <= process._SLOTS.total, f"{row.children} rg at a time")
+        row.check(row.children <= process.SLOTS.total, f"{row.children} rg at a time")
     return row
 
 

@@ -33,7 +33,7 @@ from ripwrap._system.windows import IS_WINDOWS
 from ripwrap._text import FsPath, plural, shown
 from ripwrap.binary.cache import why_untrusted, why_writable
 from ripwrap.edits import AppliedEdits, FileEdits
-from ripwrap.errors import ConflictError, ConflictReason, Hint, HintedText
+from ripwrap.errors import ConflictError, ConflictReason, DiskFullError, Hint, HintedText
 from ripwrap.models import Model
 from ripwrap.options import StrPath
 
@@ -336,7 +336,7 @@ def apply_edits(
     # Check the real paths, because these are written. Links in them are not followed later.
     if holds and (led := [one.path for one, file in zip(files, journal.files, strict=True) if not holds(file.path)]):
         raise _changed_error(led, forward=True)
-    with _locked(store):
+    with _full_disk_told("apply the plan"), _locked(store):
         folder = store.latest(journal.id)
         if folder.state == "applied" and _is_reverted(folder.load(), disk):  # by another change, which comes between
             folder = store.new(journal.id)
@@ -378,7 +378,7 @@ def undo_edits(
                 (", or ", Hint("cwd", name), " to undo the last replacement in a directory"),
             )
         )
-    with _locked(store):
+    with _full_disk_told("undo"), _locked(store):
         folder = store.last(os.path.abspath(cwd)) if journal is None else JournalFolder(Path(os.path.abspath(journal)))
         known = folder.load()
         if not (planned or store.is_default):
@@ -411,6 +411,24 @@ def _check_inside(folder: JournalFolder, journal: Journal, *roots: StrPath) -> N
 def _result(folder: JournalFolder, journal: Journal, *, undone: bool) -> AppliedEdits:
     files = tuple(file.path for file in journal.files)
     return AppliedEdits(journal=str(folder.path), root=journal.root, files=files, undone=undone)
+
+
+@contextmanager
+def _full_disk_told(again: str) -> Generator[None]:
+    """Raise `DiskFullError` if the disk is full; `again` names what to do again when it has room."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        notes: list[str] = getattr(error, "__notes__", [])
+        written = "not all files were restored" if notes else "nothing was written"
+        why = "the disk is full" if error.errno == errno.ENOSPC else "the quota of the disk is used up"
+        text = f"{written}, because {why}; free some space and {again} again"
+        told = DiskFullError(error.errno, text, error.filename)
+        for note in notes:
+            told.add_note(note)
+        raise told from error
 
 
 @contextmanager

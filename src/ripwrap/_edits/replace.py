@@ -109,6 +109,7 @@ class ReplacePlan(EditPlan, frozen=True):
                 journal is damaged.
             PermissionError: A file belongs to version control (see `replace()`), or another user could write to
                 `journals`. Nothing was written.
+            DiskFullError: The disk is full. This is an `OSError`, too.
             OSError: A file or the journal cannot be written. All files have their old contents, unless a note of the
                 error says otherwise.
         """
@@ -233,6 +234,7 @@ async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: 
             a file outside of these directories. Nothing was written.
         ConflictError: A file has changed since the plan was applied, or has several hard links; nothing was written.
         ValueError: The journal is damaged.
+        DiskFullError: The disk is full. This is an `OSError`, too.
         OSError: A file cannot be written. All files keep their new contents, unless a note of the error says otherwise.
     """
     work = partial(undo_edits, journal, cwd, journals)

@@ -35,9 +35,9 @@ from ripwrap._ripgrep.decoder import (
     too_long_errors,
 )
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.progress import OnProgress, meter_answer
+from ripwrap._ripgrep.progress import OnProgress
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.stream import stream, stream_blocking
+from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns, joined
 from ripwrap.errors import named_paths
@@ -308,8 +308,8 @@ async def run_columns(request: ColumnsRequest, rg: Rg) -> AsyncGenerator[Columns
     """Run rg and yield the batches. Before an error of `stream()` is raised, yield the matches found until then."""
     answer = ColumnsAnswer(request.limit, request.batch)
     try:
-        metered = meter_answer(answer, request.on_progress, request.limit)
-        async with aclosing(stream(request.query, metered, rg)) as batches:
+        made = metered(StreamRequest(request.query, answer), request.on_progress, request.limit)
+        async with aclosing(run_stream(made, rg)) as batches:
             async for batch in batches:
                 yield batch
     except Exception:
@@ -326,8 +326,8 @@ def run_columns_blocking(request: ColumnsRequest, rg: Rg, timeout: float | None)
 def _run_blocking(request: ColumnsRequest, rg: Rg, timeout: float | None) -> Generator[Columns]:
     answer = ColumnsAnswer(request.limit, request.batch)
     try:
-        metered = meter_answer(answer, request.on_progress, request.limit)
-        with closing(stream_blocking(request.query, metered, rg, timeout)) as batches:
+        made = metered(StreamRequest(request.query, answer), request.on_progress, request.limit)
+        with closing(run_stream_blocking(made, rg, timeout)) as batches:
             yield from batches
     except Exception:
         yield from answer.take_rest()

@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from functools import partial
 from typing import Unpack
 
-from ripwrap._operations.files import listing_answer
+from ripwrap._operations.files import ListingAnswer
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, decode_types, listing_decoder
 from ripwrap._ripgrep.page_collector import WholeOutput, refuse_failure
 from ripwrap._ripgrep.protocols import Runner, Step
@@ -123,7 +122,7 @@ async def run_file_types(run: Runner, *, timeout: float | None) -> FileTypes:  #
     """Run `rg --type-list`, and return the globs of each file type."""
     seconds = check_timeout(timeout)
     query = Query("types", _any_directory(), ())
-    output = await run.collect(Step(query, partial(WholeOutput, refuse_failure), seconds))
+    output = await run.collect(Step(query, lambda: WholeOutput(refuse_failure), seconds))
     if output.timed_out:
         raise TimeoutError(
             f"rg was stopped after timeout={seconds} seconds, before it had listed all types; allow more time"
@@ -153,8 +152,7 @@ def paths_request(
     query = placed_search(
         "files_with_matches()" if matching else "files_without_match()", pattern, cwd, paths, options, mode
     )
-    decoder = partial(listing_decoder, counts=query.counts, matching=matching)
-    return StreamRequest(query, listing_answer(decoder, limit))
+    return StreamRequest(query, ListingAnswer(listing_decoder(counts=query.counts, matching=matching), limit))
 
 
 def counts_request(
@@ -177,4 +175,4 @@ def counts_request(
         mode,
         include_zero=include_zero,
     )
-    return StreamRequest(query, listing_answer(CountDecoder, limit))
+    return StreamRequest(query, ListingAnswer(CountDecoder(), limit))

@@ -2,23 +2,22 @@
 
 One run of rg looks for a NUL byte in each file that it reads (`--count --include-zero`). The output lists these files,
 and tells which of them have a NUL byte. For each other file, the log of another run (`--files --debug`) has the reason.
-rg does not log that a directory is too deep or on another file system, that a link to a directory is not followed, and
-what it cannot read; this module finds these reasons.
 """
 
 import errno
 import os
-import stat
 from bisect import insort
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import PurePath
-from typing import Any, TypeAlias, Unpack, cast
+from typing import Any, Unpack, cast
 
+from ripwrap._operations.reasons import Folder, Judged, Rules, WhyNot, parts_below, read_error, relative
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
-from ripwrap._ripgrep.debug_log import LeftOut, LogCollector, shown_in_log
+from ripwrap._ripgrep.debug_log import LogCollector, shown_in_log
 from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
 from ripwrap._ripgrep.named_paths import check_exist
 from ripwrap._ripgrep.page_collector import BaseListingCollector, ListingCollector, path_order
@@ -26,19 +25,15 @@ from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query, only_options
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap._system.concurrency import CANCELLED, countdown
-from ripwrap._system.safe_open import is_link, read_start
-from ripwrap._text import BOMS, plural
+from ripwrap._text import BOMS
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import CapabilityError, Hint, HintedText, named_paths
 from ripwrap.models import FileCount
-from ripwrap.options import EXCLUDED, FileOptions, SearchOptions, StrPath, check_timeout
+from ripwrap.options import FileOptions, SearchOptions, StrPath, check_timeout
 from ripwrap.places.where import refuse_places
 from ripwrap.results import Coverage, Reason, SkipKind, SkippedFiles
 
 COVERAGE_TIMEOUT = 10.0
-MAX_RULES_BYTES = 1024 * 1024
-"""Number of bytes at the start of an ignore file in which the line of a rule is looked for."""
-
 MAX_EXAMPLES = 3
 """Maximum number of example files for each reason why files are not searched."""
 
@@ -150,8 +145,7 @@ class CoverageRequest:
     options: Mapping[str, Any]
     timeout: float | None
     path: str = ""
-    inside: str = ""
-    read: bool = True
+    read: bool = True  # False: excluded directories are not entered, and no file is opened
 
     @property
     def may_be_binary(self) -> bool:
@@ -166,14 +160,13 @@ def coverage_request(
     timeout: float | None = None,
     *,
     read: bool = True,
-    inside: str = "",
 ) -> CoverageRequest:
-    """Check the arguments, and return the request of `coverage()`; for `read` and `inside` see `CoverageRequest`."""
+    """Check the arguments, and return the request of `coverage()`; see `CoverageRequest`."""
     refuse_places("coverage()", options)
     own = tuple(name for name in ARGUMENTS if name not in ("pattern", "limit"))
     search_query("", cwd, (), options, arguments=own)  # checks all options; the next query has only some of them
     query = _nul_query(cwd, paths, options) if read else files_query(cwd, paths, only_options(options, _FILE_NAMES))
-    return CoverageRequest(query, options, check_timeout(timeout), inside=inside, read=read)
+    return CoverageRequest(query, options, check_timeout(timeout), read=read)
 
 
 def why_request(
@@ -219,25 +212,25 @@ async def run_coverage(run: Runner, request: CoverageRequest, *, must_exist: boo
     """
     left = countdown(request.timeout)
     if must_exist:
-        await run.call(partial(check_exist, request.query))
-    found = await run.collect(Step(request.query, partial(_SearchedCollector, request.query), left()))
-    log = await run.collect(Step(_log_of(_listing(request, request.query.paths)), LogCollector, left()))
-    rules = _Rules(request, log.found)
-    tally, stopped = await run.call(partial(_count, request, rules, found, left))
-    groups: list[SkippedFiles] = []
-    known = await run.call(partial(_examples, request, rules, found, tally))
+        await run.call(lambda: check_exist(request.query))
+    found = await run.collect(Step(request.query, lambda: _SearchedCollector(request.query), left()))
+    log = await run.collect(Step(log_of(_listing(request, request.query.paths)), LogCollector, left()))
+    rules = Rules(request.query, request.options, log.found)
+    tally, stopped = await run.call(lambda: _count(request, rules, found, left))
+    known = await run.call(lambda: _examples(request, rules, found, tally))
     # A hint is given only after a check that rg would read the file with its option. This check may follow links, so
     # there are no hints if `read` is False.
     reasons = await _with_hints(run, request, known, left) if request.read else {path: known[path][0] for path in known}
-    for kind in sorted(tally.counts, key=lambda kind: (-tally.counts[kind], kind)):
-        shown = tuple(reasons[path] for path, _ in tally.first(kind))
-        groups.append(SkippedFiles(kind=kind, files=tally.counts[kind], examples=shown))
+    groups = tuple(
+        SkippedFiles(kind=kind, files=files, examples=tuple(reasons[path] for path, _ in tally.first(kind)))
+        for kind, files in sorted(tally.counts.items(), key=lambda one: (-one[1], one[0]))
+    )
     exact = not (stopped or found.timed_out or log.timed_out)
-    return Coverage(searched=tally.searched, skipped=tuple(groups), exact=exact)
+    return Coverage(searched=tally.searched, skipped=groups, exact=exact)
 
 
 def _count(
-    request: CoverageRequest, rules: "_Rules", found: _SearchedCollector, left: Callable[[], float | None]
+    request: CoverageRequest, rules: Rules, found: _SearchedCollector, left: Callable[[], float | None]
 ) -> "tuple[_Tally, bool]":
     """Count the files that rg read, and walk through the directories to count the others; True if there was no time."""
     cancelled, stopped = CANCELLED.get(), False
@@ -251,28 +244,26 @@ def _count(
     named = set(map(found.key, request.query.paths))
     for path, has_nul in found.searched.items():
         if has_nul and request.may_be_binary and path not in named:  # rg searches a named file past a NUL (rg-facts 20)
-            tally.add(_relative(request.query.cwd, path), "binary")
+            tally.add(relative(request.query.cwd, path), "binary")
         else:
             tally.searched += 1
     for path, why_not in _walk(request, rules, lambda path: found.key(path) in found.searched, stop):
-        unread = path in unreadable or (request.read and _read_error(request, path))
+        unread = path in unreadable or (request.read and read_error(request.query.cwd, path))
         tally.add(path, why_not[1].kind if why_not else "unreadable" if unread else "other", why_not)
     return tally, stopped
 
 
-def _examples(
-    request: CoverageRequest, rules: "_Rules", found: _SearchedCollector, tally: "_Tally"
-) -> "dict[str, _Judged]":
+def _examples(request: CoverageRequest, rules: Rules, found: _SearchedCollector, tally: "_Tally") -> dict[str, Judged]:
     """Return the reasons of the examples in the counts, each with the first option to change."""
     errors = {error.path or "": error.message for error in found.errors if error.kind != "other"}
-    reasons: dict[str, _Judged] = {}
+    reasons: dict[str, Judged] = {}
     for kind in tally.counts:
         for path, why_not in tally.first(kind):
             if kind == "binary":
                 offset = _nul_offset(request, path)
                 reasons[path] = Reason(path=path, kind=kind, matched=path, offset=offset, hints=(_TEXT,)), None
             elif why_not is None or (kind == "unreadable" and path in errors):
-                detail = errors.get(path) or (_read_error(request, path) if kind == "unreadable" else "")
+                detail = errors.get(path) or (read_error(request.query.cwd, path) if kind == "unreadable" else "")
                 reasons[path] = Reason(path=path, kind=kind, matched=path, detail=detail), None
             else:
                 reasons[path] = rules.reason(path, *why_not), why_not[1].hint
@@ -284,17 +275,17 @@ class _Tally:
 
     def __init__(self) -> None:
         self.searched = 0
-        self.counts: dict[SkipKind, int] = {}
-        self._first: dict[SkipKind, list[tuple[bytes, str, _WhyNot | None]]] = {}
+        self.counts: Counter[SkipKind] = Counter()
+        self._first: dict[SkipKind, list[tuple[bytes, str, WhyNot | None]]] = {}
 
-    def add(self, path: str, kind: SkipKind, why_not: "_WhyNot | None" = None) -> None:
+    def add(self, path: str, kind: SkipKind, why_not: WhyNot | None = None) -> None:
         """Count a file that rg excluded for the reason `kind`."""
-        self.counts[kind] = self.counts.get(kind, 0) + 1
+        self.counts[kind] += 1
         first = self._first.setdefault(kind, [])
         insort(first, (path_order(os.fsencode(path)), path, why_not), key=itemgetter(0, 1))
         del first[MAX_EXAMPLES:]
 
-    def first(self, kind: SkipKind) -> "list[tuple[str, _WhyNot | None]]":
+    def first(self, kind: SkipKind) -> list[tuple[str, WhyNot | None]]:
         """Return the first paths, in path order, that rg excluded for the reason `kind`; at most `MAX_EXAMPLES`."""
         return [(path, why_not) for _, path, why_not in self._first[kind]]
 
@@ -306,29 +297,13 @@ def _outermost(query: Query) -> list[str]:
     return [path for real, path in first.items() if not any(str(parent) in first for parent in PurePath(real).parents)]
 
 
-def _read_error(request: CoverageRequest, path: str) -> str:
-    """Return the reason why a file or directory cannot be read; empty if it can be read, or is a FIFO or device."""
-    full = os.path.join(request.query.cwd, path)
-    try:
-        mode = os.stat(full).st_mode
-        if stat.S_ISDIR(mode):
-            os.scandir(full).close()
-        elif stat.S_ISREG(mode):  # opening a FIFO could wait for ever
-            open(full, "rb").close()
-    except FileNotFoundError:
-        return "a broken link"
-    except OSError as error:
-        return error.strerror or type(error).__name__
-    return ""
-
-
 async def run_why(run: Runner, request: CoverageRequest) -> Reason:
     """Return the answer of `why()`: ask rg's listing and its log, and run rg to look for a NUL byte in the file."""
     run, cwd, path = DeadlineRunner(run, request.timeout), request.query.cwd, request.path
     # This run lists no files; rg only checks the directory, the globs and the types.
     checked = files_query(cwd, (), only_options(request.options, _FILE_NAMES) | {"max_depth": 0})
     await run.collect(Step(checked, lambda: ListingCollector(PathDecoder(), 0), request.timeout))
-    await run.call(partial(_check_path, request))
+    await run.call(lambda: _check_path(request))
     left = countdown(request.timeout)
     found_out = await _judged(run, request, [path], left)
     reason = (await _with_hints(run, request, found_out, left))[path]
@@ -338,11 +313,13 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
             hint=HintedText("Use another rg: ", Hint(kind="install", target="ripwrap[bin]"), "."),
         )
     full = os.path.join(cwd, path)
-    may_be_binary = bool(reason or reason.hints) and request.may_be_binary and not _is_named(request)
-    if not (may_be_binary and await run.call(partial(os.path.isfile, full))):
+    # rg searches a file that is a searched path past a NUL byte (rg-facts 20).
+    is_named = any(parts_below(cwd, one, path) == [] for one in request.query.paths)
+    may_be_binary = bool(reason or reason.hints) and request.may_be_binary and not is_named
+    if not (may_be_binary and await run.call(lambda: os.path.isfile(full))):
         return reason
     query = _nul_query(cwd, [path], only_options(request.options, ("encoding",)))
-    found = await run.collect(Step(query, partial(_SearchedCollector, query), request.timeout))
+    found = await run.collect(Step(query, lambda: _SearchedCollector(query), request.timeout))
     if reason and not found.searched and found.errors:
         return Reason(path=path, kind="unreadable", matched=path, detail=found.errors[0].message)
     if not any(found.searched.values()):
@@ -350,7 +327,7 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
     hints = (*reason.hints, _TEXT)
     if not reason:
         return reason.model_copy(update={"hints": hints})
-    offset = await run.call(partial(_nul_offset, request, path))
+    offset = await run.call(lambda: _nul_offset(request, path))
     return Reason(path=path, kind="binary", matched=path, offset=offset, hints=hints)
 
 
@@ -360,13 +337,8 @@ def _check_path(request: CoverageRequest) -> None:
     except (FileNotFoundError, NotADirectoryError):
         missing = HintedText("no such file or directory", *_CORRECT)
         raise FileNotFoundError(errno.ENOENT, missing, request.path) from None
-    except OSError:  # such as a directory that may not be entered; `_read_error()` finds it again
+    except OSError:  # such as a directory that may not be entered; `read_error()` finds it again
         pass
-
-
-def _is_named(request: CoverageRequest) -> bool:
-    """Return True if the path of `why()` is a searched path; rg searches such a file past a NUL byte (rg-facts 20)."""
-    return any(_parts_below(request, path) == [] for path in request.query.paths)
 
 
 def _nul_offset(request: CoverageRequest, path: str) -> int | None:
@@ -391,7 +363,7 @@ def _nul_offset(request: CoverageRequest, path: str) -> int | None:
 
 
 async def _with_hints(
-    run: Runner, request: CoverageRequest, found: Mapping[str, "_Judged"], left: Callable[[], float | None]
+    run: Runner, request: CoverageRequest, found: Mapping[str, Judged], left: Callable[[], float | None]
 ) -> dict[str, Reason]:
     """Return the reasons of paths with hints: the options with which rg would search them, each checked with rg.
 
@@ -411,7 +383,7 @@ async def _with_hints(
                 given[hints[-1].option] = hints[-1].value
             changed[path] = given
             groups.setdefault(repr(sorted(given.items())), []).append(path)
-        then: dict[str, _Judged] = {}
+        then: dict[str, Judged] = {}
         for paths in groups.values():
             then |= await _judged(run, replace(request, options=changed[paths[0]]), paths, left)
         for path, (reason, hint) in then.items():
@@ -425,14 +397,14 @@ async def _with_hints(
 
 async def _judged(
     run: Runner, request: CoverageRequest, paths: Sequence[str], left: Callable[[], float | None]
-) -> dict[str, "_Judged"]:
+) -> dict[str, Judged]:
     """Return for each path whether rg reads it or why not, from its listing and its log; an option to change, if any.
 
     rg runs once or twice for each searched path that holds one of the paths, no deeper than they are.
     """
-    answers: dict[str, list[_Judged]] = {path: [] for path in paths}
+    answers: dict[str, list[Judged]] = {path: [] for path in paths}
     for root in request.query.paths:
-        below = {path: parts for path in paths if (parts := _parts_below(request, root, path)) is not None}
+        below = {path: parts for path in paths if (parts := parts_below(request.query.cwd, root, path)) is not None}
         rules = await _rules_below(run, request, root, below.values(), left)
         for path in below:
             answers[path].append(await run.call(partial(rules.judge, root, path)))
@@ -445,23 +417,20 @@ async def _judged(
 
 async def _rules_below(
     run: Runner, request: CoverageRequest, root: str, below: Collection[list[str]], left: Callable[[], float | None]
-) -> "_Rules":
+) -> Rules:
     """Return what rg says about entries below a searched path, whose parts are given."""
-    query, rules = _listing(request, (root,), max(map(len, below), default=0)), _Rules(request, {}, set())
+    rules = Rules(request.query, request.options, {})
     if not any(below):
         return rules
-    start = "" if root == os.curdir else root
+    query, start = _listing(request, (root,), max(map(len, below))), "" if root == os.curdir else root
     paths = {rules.key(os.path.join(root, *parts)) for parts in below}
-
-    def listing() -> ListingCollector[str]:
-        return ListingCollector(PathDecoder(), allowed=lambda path: rules.key(path) in paths)
-
-    listed = {rules.key(path) for path in (await run.collect(Step(query, listing, left()))).items()}
+    listing = Step(query, lambda: ListingCollector(PathDecoder(), allowed=lambda one: rules.key(one) in paths), left())
+    listed = {rules.key(path) for path in (await run.collect(listing)).items()}
     if listed == paths:
-        return _Rules(request, {}, listed)
+        return Rules(request.query, request.options, {}, listed)
     wanted = {shown_in_log(os.path.join(start, *parts[:end])) for parts in below for end in range(1, len(parts) + 1)}
-    log = await run.collect(Step(_log_of(query), partial(LogCollector, wanted), left()))
-    return _Rules(request, log.found, listed)
+    log = await run.collect(Step(log_of(query), lambda: LogCollector(wanted), left()))
+    return Rules(request.query, request.options, log.found, listed)
 
 
 def _listing(request: CoverageRequest, paths: Sequence[str], depth: int | None = None) -> Query:
@@ -472,7 +441,7 @@ def _listing(request: CoverageRequest, paths: Sequence[str], depth: int | None =
     return replace(files_query(request.query.cwd, paths, cast("FileOptions", limited)), overlay=None)
 
 
-def _log_of(query: Query) -> Query:
+def log_of(query: Query) -> Query:
     """Return the query of the log of a listing.
 
     With one thread, rg opens each directory before it looks at the globs, also those of denied directories.
@@ -480,196 +449,9 @@ def _log_of(query: Query) -> Query:
     return replace(query.with_(threads=2), mode="log")
 
 
-_Judged: TypeAlias = tuple[Reason, Hint | None]
-"""Reason why rg reads or leaves out a path, and the first option to change so that rg reads it, if one helps."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Cause:
-    """Reason why rg leaves out an entry."""
-
-    kind: SkipKind
-    hint: Hint | None = None
-    rule: LeftOut | None = None
-    detail: str = ""
-
-
-_WhyNot: TypeAlias = tuple[str, _Cause]
-"""Path of an entry that rg leaves out, and the reason: a file, or a directory above it."""
-
-_TOO_DEEP = _Cause("max_depth", Hint("max_depth", kind="omit"))
-_LOOP = _Cause("unreadable", detail="a link to a directory above it")
-
-
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """Directory that rg reads; `above` are the directories that hold it, to which links do not lead rg."""
-
-    path: str
-    depth: int
-    device: int
-    above: tuple[tuple[int, int], ...]
-
-
-class _Rules:
-    """Reasons why rg leaves out entries: those of its log, and those that rg does not log."""
-
-    def __init__(
-        self, request: CoverageRequest, log: Mapping[str, LeftOut], listed: Collection[str] = frozenset()
-    ) -> None:
-        self._log = log
-        self._listed = listed  # keys of files that rg lists, if it was asked
-        self._request = request
-        self._options = request.options
-        self._cwd = request.query.cwd
-        self._follow: bool = request.query.follows
-        self._max_depth: int | None = request.options.get("max_depth")
-
-    def key(self, path: str) -> str:
-        """Return a key that is equal for all paths to a file."""
-        return os.path.normpath(os.path.join(self._cwd, path))
-
-    def root(self, path: str) -> _Folder:
-        """Return a searched directory."""
-        info = os.stat(os.path.join(self._cwd, path))
-        holders = {
-            *PurePath(self._cwd, "_").parents,
-            *PurePath(os.path.realpath(os.path.join(self._cwd, path))).parents,
-        }
-        above = tuple((one.st_dev, one.st_ino) for one in (info, *map(os.stat, holders))) if self._follow else ()
-        return _Folder("" if path == os.curdir else path, 0, info.st_dev, above)
-
-    def enter(self, folder: _Folder, name: str) -> _Folder:
-        """Return the directory in a directory."""
-        path = os.path.join(folder.path, name)
-        info = os.stat(os.path.join(self._cwd, path))
-        return replace(folder, path=path, depth=folder.depth + 1, above=((info.st_dev, info.st_ino), *folder.above))
-
-    def check(self, folder: _Folder, name: str) -> tuple[bool, _Cause | None]:
-        """Return True for a directory, and the reason why rg leaves the entry out; `None` if nothing says that.
-
-        A link counts as a directory only if it is followed and leads to a directory that does not hold the link.
-        """
-        path = os.path.join(folder.path, name)
-        is_folder, cause, device = self.kind(folder, path)
-        if folder.depth == self._max_depth:  # it is 0: rg does not read the entries of the searched path
-            return is_folder, cause or _TOO_DEEP
-        said = self._log.get(shown_in_log(path))
-        if said is not None and (found := self._said(said, path)):
-            return is_folder, found
-        if cause is None and is_folder:
-            if self._options.get("one_file_system") and device != folder.device:
-                cause = _Cause("one_file_system", Hint("one_file_system", value=False))
-            elif folder.depth + 1 == self._max_depth:
-                cause = _TOO_DEEP
-        return is_folder, cause
-
-    def kind(self, folder: _Folder, path: str) -> tuple[bool, _Cause | None, int]:
-        """Return True for a directory, a reason if rg reads no such entry, and the number of its file system."""
-        full = os.path.join(self._cwd, path)
-        try:
-            info = os.lstat(full)
-            if is_link(info):
-                if not self._follow:
-                    return False, _Cause("link", Hint("follow", value=True)), 0
-                info = os.stat(full)
-                if stat.S_ISDIR(info.st_mode) and (info.st_dev, info.st_ino) in folder.above:
-                    return False, _LOOP, 0
-        except OSError as error:
-            return False, _Cause("unreadable", detail=error.strerror or type(error).__name__), 0
-        is_folder = stat.S_ISDIR(info.st_mode)
-        return is_folder, None if is_folder or stat.S_ISREG(info.st_mode) else _Cause("special"), info.st_dev
-
-    def judge(self, root: str, path: str) -> _Judged:
-        """Return the reason why a search of `root` reads a path, or does not."""
-        parts = _parts_below(self._request, root, path) or []
-        full, matched, cause = os.path.join(self._cwd, path), path, None
-        is_listed = self.key(os.path.join(root, *parts)) in self._listed
-        if not parts:
-            cause = _TOO_DEEP if self._max_depth == 0 and os.path.isdir(full) else None
-        elif not is_listed:
-            folder = self.root(root)
-            for number, name in enumerate(parts, 1):
-                _, cause = self.check(folder, name)
-                if cause is not None:
-                    matched = path if number == len(parts) else os.path.join(folder.path, name)
-                    break
-                if number < len(parts):
-                    folder = self.enter(folder, name)
-        if cause is None and (error := _read_error(self._request, path)):
-            cause = _Cause("unreadable", detail=error)
-        if cause is None:
-            unknown = parts and not is_listed and os.path.isfile(full)
-            return Reason(path=path, kind="other" if unknown else "searched", matched=path), None
-        return self.reason(path, matched, cause), cause.hint
-
-    def reason(self, path: str, matched: str, cause: _Cause) -> Reason:
-        """Return the reason why rg leaves out a path; `matched` is the path, or a directory above it."""
-        rule = cause.rule
-        if rule is None or not rule.file:
-            glob = rule.text if rule else None
-            return Reason(path=path, kind=cause.kind, matched=matched, glob=glob, detail=cause.detail)
-        file = os.path.join(self._cwd, rule.file)
-        return Reason(
-            path=path,
-            kind=cause.kind,
-            matched=matched,
-            file=_relative(self._cwd, os.path.join(os.path.realpath(os.path.dirname(file)), os.path.basename(file))),
-            line=_line_of(file, rule.text),
-            glob=rule.text,
-        )
-
-    def _said(self, said: LeftOut, path: str) -> _Cause | None:
-        """Return the reason that rg's log gives for an entry, with the option that it comes from."""
-        match said.kind:
-            case "ignored":
-                named = self.key(said.file) in map(self.key, self._values("ignore_file"))
-                return _Cause("ignored", Hint("no_ignore_files" if named else "no_ignore", value=True), said)
-            case "hidden":
-                return _Cause("hidden", Hint("hidden", value=True))
-            case "too_large":
-                detail = plural(int(said.text), "byte")
-                return _Cause("too_large", Hint("max_filesize", kind="omit"), detail=detail)
-            case "type":
-                return self._by_type(said.text)
-            case "glob":
-                return self._by_glob(said)
-            case "filter":
-                linked = os.path.islink(os.path.join(self._cwd, path))
-                return _Cause("link", Hint("follow", value=True)) if linked else _Cause("special")
-            case _:
-                return None
-
-    def _by_type(self, name: str) -> _Cause:
-        if name:
-            shown = name if name in self._values("type_not") else "all"
-            return _Cause("type", Hint("type_not", kind="omit"), detail=f"of type {shown}")
-        chosen = dict.fromkeys(self._values("type"))
-        return _Cause("type", Hint("type", kind="omit"), detail=f"not of type {' or '.join(chosen)}")
-
-    def _by_glob(self, said: LeftOut) -> _Cause:
-        """Return the reason for an entry that a glob excludes, or that no glob chooses, in the order of rg's flags."""
-        globs, iglobs = self._values("glob"), self._values("iglob")
-        if not said.text:
-            chosen = any(not one.startswith(("!", "#")) and one.strip() for one in globs)
-            return _Cause("glob", Hint("glob" if chosen else "iglob", kind="omit"))
-        if not self._options.get("include_git") and said.text in {f"!{one}" for one in EXCLUDED}:
-            return _Cause("glob", Hint("include_git", value=True), said)
-        if said.text in iglobs or said.text in globs:
-            return _Cause("glob", Hint("iglob" if said.text in iglobs else "glob", kind="omit"), said)
-        # ripwrap adds one glob if hidden files are left out of a type, and others for links that lead up.
-        return _Cause("hidden", Hint("hidden", value=True)) if said.text == "!.*" else _LOOP
-
-    def _values(self, name: str) -> tuple[str, ...]:
-        """Return the values of an option that takes one or several; empty if it is not given."""
-        value = cast("StrPath | Iterable[StrPath]", self._options.get(name) or ())
-        several = (value,) if isinstance(value, (str, os.PathLike)) else value
-        return tuple(os.fspath(one) for one in several)
-
-
 def _walk(
-    request: CoverageRequest, rules: _Rules, is_searched: Callable[[str], bool], stop: Callable[[], bool]
-) -> Iterator[tuple[str, _WhyNot | None]]:
+    request: CoverageRequest, rules: Rules, is_searched: Callable[[str], bool], stop: Callable[[], bool]
+) -> Iterator[tuple[str, WhyNot | None]]:
     """Yield the files that rg does not search, although they are in the searched paths, each with the reason, if known.
 
     A directory that cannot be read is skipped. With `follow`, links are followed in excluded directories, too. If the
@@ -677,7 +459,7 @@ def _walk(
     """
     # This uses a stack instead of recursion, because a tree may be deeper than Python's recursion limit. Each item has
     # the directory above (`None` for a searched path), the name to read in it, and why it is left out.
-    waiting: list[tuple[_Folder | None, str, _WhyNot | None]] = []
+    waiting: list[tuple[Folder | None, str, WhyNot | None]] = []
     for path in _outermost(request.query):
         full = os.path.join(request.query.cwd, path)
         if os.path.isdir(full):
@@ -705,39 +487,3 @@ def _walk(
                 waiting.append((folder, name, why_not))
             else:
                 yield path, why_not
-
-
-def _line_of(file: str, rule: str) -> int | None:
-    """Return the number of the last line of an ignore file with a rule, as the last rule that matches decides."""
-    try:
-        lines = read_start(file, MAX_RULES_BYTES).decode("utf-8-sig", "replace").split("\n")
-    except OSError:
-        lines = []
-    return next(
-        (number for number in range(len(lines), 0, -1) if rule in (lines[number - 1], lines[number - 1].rstrip())), None
-    )
-
-
-def _relative(cwd: str, file: str) -> str:
-    """Return a path relative to `cwd` if it is below `cwd` or the real path of `cwd`; otherwise return it unchanged."""
-    for start in (cwd, os.path.realpath(cwd)):
-        if file.startswith(os.path.join(start, "")):
-            return os.path.relpath(file, start)
-    return file
-
-
-def _parts_below(request: CoverageRequest, searched: str, path: str | None = None) -> list[str] | None:
-    """Return the parts of a path below a searched path: `["b", "c.py"]` for `a/b/c.py` below `a`.
-
-    The list is empty if both paths are the same. `None` means that the path is not below the searched path.
-    """
-    cwd = request.query.cwd
-    target = os.path.normpath(os.path.join(cwd, request.path if path is None else path))
-    root = os.path.normpath(os.path.join(cwd, searched))
-    real = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
-    for above, below in ((root, target), (os.path.realpath(root), real)):
-        if above == below:
-            return []
-        if below.startswith(os.path.join(above, "")):
-            return os.path.relpath(below, above).split(os.sep)
-    return None

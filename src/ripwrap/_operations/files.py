@@ -1,6 +1,6 @@
 """List the files that a search would read."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import Generic, TypeVar, Unpack
 
 from ripwrap._ripgrep.decoder import PathDecoder
@@ -83,20 +83,14 @@ def files_request(
 ) -> StreamRequest[str]:
     """Check the arguments, and return the request of `files()`."""
     query = placed_files("files()", cwd, paths, options)
-    return StreamRequest(query, listing_answer(PathDecoder, limit))
-
-
-def listing_answer(decoder: Callable[[], Decoder[Item]], limit: int | None) -> Callable[[], "ListingAnswer[Item]"]:
-    """Return a function that makes a `ListingAnswer` with this decoder and limit."""
-    checked = check_limit(limit)
-    return lambda: ListingAnswer(decoder(), checked)
+    return StreamRequest(query, ListingAnswer(PathDecoder(), limit))
 
 
 class ListingAnswer(Generic[Item]):
     """Converter of rg's output to items, of which rg prints one for each file, such as a path; stops at a limit."""
 
     def __init__(self, decoder: Decoder[Item], limit: int | None) -> None:
-        self._left = limit
+        self._left = check_limit(limit)
         self.full = limit == 0
         self.ended = False  # rg's output does not tell which path is the last one
         self.pending = 0  # not counted, because a path is short

@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias, TypeVar, Unpack, cast
 
 from ripwrap import _text
@@ -163,7 +162,7 @@ async def grep(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file that several
-            of them reach is searched once.
+            of them reach under one name is searched once (rg-facts 63).
         limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
             (`max_count` is the limit for each file; further matches of the file are not counted.)
         max_files: Maximum number of files on the page; `None` is no limit.
@@ -197,8 +196,10 @@ async def grep(
     `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
     condition = near_condition(near, within, options)
-    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, count=count)
-    request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
+    request = grep_request(
+        pattern, cwd, paths, limit, max_files, offset, timeout, options,
+        explain=explain, coverage=coverage, near=condition, count=count,
+    )  # fmt: skip
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = AsyncRunner(rg, meter=meter)
@@ -239,7 +240,7 @@ class GrepRequest:
 
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
         """Return the step (one or more runs of rg) that searches all files with `options` and collects `page`."""
-        return Step(self.query_for(self.pattern, options), partial(MatchCollector, page), timeout)
+        return Step(self.query_for(self.pattern, options), lambda: MatchCollector(page), timeout)
 
     def query_for(self, pattern: str | tuple[str, ...], options: SearchOptions) -> Query:
         """Return the query that searches for another pattern, or with other options, in the same place."""
@@ -274,7 +275,8 @@ def grep_request(
     """
     if coverage:
         refuse_places("coverage", options)
-    limit, options = _with_old_names(limit, options)
+    if "max_matches" in options:
+        limit, options = _with_old_names(options)
     pattern = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
     if not isinstance(paths, (str, bytes, os.PathLike)):
         paths = tuple(paths)  # a second search would find an iterator empty
@@ -294,14 +296,14 @@ def grep_request(
     if near is not None:
         placed_search("grep()", near.patterns, cwd, paths, options, sorts=False)  # checks the patterns
     query = replace(query, once=True)
-    known = partial(GrepRequest, explain=explain, coverage=coverage, near=near)
-    return known(query, pattern, paths, without_options(options, ("sort", "sortr")), page, max_files, timeout)
+    return GrepRequest(
+        query, pattern, paths, without_options(options, ("sort", "sortr")), page, max_files, timeout,
+        explain=explain, coverage=coverage, near=near,
+    )  # fmt: skip
 
 
-def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
-    """Return the limit and the other options; `max_matches`, the old name of `limit`, replaces the limit if given."""
-    if "max_matches" not in options:
-        return limit, options
+def _with_old_names(options: SearchOptions) -> tuple[int | None, SearchOptions]:
+    """Return the limit and the other options; `max_matches`, the old name of `limit`, replaces the limit."""
     warn_deprecated("grep(max_matches=) is deprecated; use limit=")
     others: dict[str, object] = {**options}
     return cast("int | None", others.pop("max_matches")), cast("SearchOptions", others)

@@ -83,7 +83,7 @@ def history_request(
     refuse_context("search_history()", options)
     query = must_exist(search_query(pattern, os.path.abspath(cwd), paths, options, arguments=ARGUMENTS))
     opens = partial(history_source, query, rev, since, repositories)
-    return StreamRequest(in_items(query, ItemPlace(opens, opens().roots)), partial(_HistoryAnswer, check_limit(limit)))
+    return StreamRequest(in_items(query, ItemPlace(opens, opens().roots)), _HistoryAnswer(check_limit(limit)))
 
 
 class _HistoryAnswer(SearchAnswer[HistoryMatch]):

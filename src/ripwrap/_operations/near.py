@@ -10,7 +10,6 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias, cast
 
 from ripwrap._ripgrep.decoder import line_number_of
@@ -75,17 +74,12 @@ async def run_near(
     """Search for the other patterns, then for `pattern`; return the collector of its matches that are near."""
     plain = without_options(options, _OF_OUTPUT)
     others = [
-        await run.collect(Step(_numbered(make(pattern, plain)), LineNumberCollector, left(), metered=False))
-        for pattern in near.patterns
+        await run.collect(Step(replace(make(one, plain), numbered=""), LineNumberCollector, left(), metered=False))
+        for one in near.patterns
     ]
-    collector = partial(NearCollector, page, others, near.within)
     # rg would apply `max_count` also to matches that are not near.
-    wanted = make(pattern, without_options(options, ("max_count",)))
-    return await run.collect(Step(_numbered(wanted), collector, left()))
-
-
-def _numbered(query: Query) -> Query:
-    return replace(query, numbered="")
+    wanted = replace(make(pattern, without_options(options, ("max_count",))), numbered="")
+    return await run.collect(Step(wanted, lambda: NearCollector(page, others, near.within), left()))
 
 
 class LineNumberCollector(MatchCollector):

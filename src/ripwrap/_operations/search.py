@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, Unpack, cast, overload
 
 from pydantic import BaseModel
@@ -15,7 +14,7 @@ from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import DecodeError, Hint, HintedText, SearchError, combination_error, named_paths
-from ripwrap.models import CapturedMatch, Captures, Elapsed, Match, Message, PathError, Stats, Submatch, Summary
+from ripwrap.models import CapturedMatch, Captures, Elapsed, Match, Message, Stats, Submatch, Summary
 from ripwrap.options import SearchOptions, StrPath, check_limit
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
@@ -128,9 +127,9 @@ def search(
     The call itself raises the errors about arguments and missing packages. The first iteration raises the other errors.
     """
     if captures:
-        with_groups_of = captures_request(pattern, cwd, paths, limit, options)
-        return run_stream(metered(with_groups_of, on_progress, limit), rg)
-    request = search_request(pattern, cwd, paths, limit, options)
+        request = captures_request(pattern, cwd, paths, limit, options)
+    else:
+        request = search_request(pattern, cwd, paths, limit, options)
     return run_stream(metered(request, on_progress, limit), rg)
 
 
@@ -176,7 +175,7 @@ def search_request(
     """Check the arguments, and return the request of `search()`."""
     refuse_context("search()", options)
     query = placed_search("search()", pattern, cwd, paths, options)
-    return StreamRequest(query, partial(MatchAnswer, check_limit(limit)))
+    return StreamRequest(query, MatchAnswer(check_limit(limit)))
 
 
 def captures_request(
@@ -197,7 +196,7 @@ def captures_request(
             raise combination_error(name, Hint("captures", True))
     groups = read_groups(patterns, options)
     query = capturing_query("search()", patterns, groups, cwd, paths, options)
-    return StreamRequest(query, partial(CaptureAnswer, check_limit(limit), groups))
+    return StreamRequest(query, CaptureAnswer(check_limit(limit), groups))
 
 
 def capturing_query(
@@ -239,7 +238,7 @@ def messages_request(
 ) -> StreamRequest[Message]:
     """Check the arguments, and return the request of `search_messages()`."""
     query = placed_search("search_messages()", pattern, cwd, paths, options, keeps_errors=True)
-    return StreamRequest(query, partial(MessageAnswer, check_limit(limit)))
+    return StreamRequest(query, MessageAnswer(check_limit(limit)))
 
 
 class SearchAnswer(Generic[T]):
@@ -268,18 +267,20 @@ class SearchAnswer(Generic[T]):
         return self._decoder.summary is not None
 
     def feed(self, chunk: bytes) -> Iterator[T]:
-        return cast("Iterator[T]", self._feed(chunk))
+        messages = self._decoder.feed(chunk)
+        return cast("Iterator[T]", messages if self._left is None else self._limited(messages, self._left))
 
     def end_run(self, end: Exit) -> Iterator[T]:
-        return cast("Iterator[T]", self._end_run(end))
+        """Decode the rest of rg's output, raise an error if rg wrote no summary, and add up the summaries."""
+        if end.ended:
+            yield from cast("Iterator[T]", self._decoder.close())
+        end.check(summary=self.ended)
+        summary, self._decoder.summary = self._decoder.summary, None
+        self._summary = sum_summaries(self._summary, summary)
 
     def finish(self, end: Exit) -> Iterator[T]:
-        end.warn(self._too_long(end))
+        end.warn(too_long_errors(self._decoder.dropped, end.query))
         return iter(())
-
-    def _feed(self, chunk: bytes) -> Iterator[Record]:
-        messages = self._decoder.feed(chunk)
-        return messages if self._left is None else self._limited(messages, self._left)
 
     def _limited(self, messages: Iterator[Record], left: int) -> Iterator[Record]:
         for message in messages:
@@ -289,18 +290,6 @@ class SearchAnswer(Generic[T]):
             yield message
             if self.full:
                 return
-
-    def _too_long(self, end: Exit) -> tuple[PathError, ...]:
-        """Return the errors about lines that were left out because they are too long."""
-        return too_long_errors(self._decoder.dropped, end.query)
-
-    def _end_run(self, end: Exit) -> Iterator[Record]:
-        """Decode the rest of rg's output, raise an error if rg wrote no summary, and add up the summaries."""
-        if end.ended:
-            yield from self._decoder.close()
-        end.check(summary=self.ended)
-        summary, self._decoder.summary = self._decoder.summary, None
-        self._summary = sum_summaries(self._summary, summary)
 
 
 class MatchAnswer(SearchAnswer[Match]):
@@ -360,7 +349,7 @@ class MessageAnswer(SearchAnswer[Message]):
 
     def finish(self, end: Exit) -> Iterator[Message]:
         if summary := self._summary:
-            errors = (*end.path_errors(), *self._too_long(end))
+            errors = (*end.path_errors(), *too_long_errors(self._decoder.dropped, end.query))
             known = {"errors": errors, "dropped_records": self._decoder.dropped_records}
             yield summary.model_copy(update=known)
 

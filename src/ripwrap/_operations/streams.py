@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Generator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TypeVar, Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, run_grep
@@ -149,7 +148,7 @@ def search_in_request(
 ) -> StreamRequest[Match]:
     """Check the arguments, and return the request of `search_in()`."""
     refuse_context("search_in()", options)
-    return StreamRequest(_command(pattern, items, options), partial(MatchAnswer, check_limit(limit)))
+    return StreamRequest(_command(pattern, items, options), MatchAnswer(check_limit(limit)))
 
 
 def grep_in_request(

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, Unpack
 import anyio
 import anyio.to_thread
 
-from ripwrap._operations.search import search_request
+from ripwrap._operations.search import MatchAnswer, search_request
 from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stream import StreamRequest, stream, stream_blocking
@@ -288,9 +288,8 @@ async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange
         await anyio.to_thread.run_sync(waiter.begin)  # before the search, so that no change is missed
         first = True
         while first or await waiter.wait_async():
-            query, answer = request.query(first=first), request.search.answer()
             try:
-                async with aclosing(stream(query, answer, rg)) as matches:
+                async with aclosing(stream(request.query(first=first), MatchAnswer(None), rg)) as matches:
                     found = [match async for match in matches]
             except FileNotFoundError as error:
                 if first:
@@ -322,8 +321,8 @@ def _run_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Gener
         while first or waiter.wait(deadline):
             left = None if timeout is None else max(0.0, deadline - time.monotonic())
             try:
-                query, answer = request.query(first=first), request.search.answer()
-                with closing(stream_blocking(query, answer, rg, left)) as matches:
+                searching = stream_blocking(request.query(first=first), MatchAnswer(None), rg, left)
+                with closing(searching) as matches:
                     found = list(matches)
             except FileNotFoundError as error:
                 if first:

@@ -33,6 +33,8 @@ _INNER_FACTOR = 2.0
 """Factor by which an inner part of a long definition must be better than its first part to be shown instead."""
 _MAX_GAP_CHARS = 4
 """Maximum number of characters (ends of lines) between passages that are neighbours."""
+_MAX_LEAD_LINES = 8
+"""Maximum number of lines of decorators and comments above a definition that belong to its passage."""
 _MAX_DEFINITIONS = 5_000
 """Maximum number of definitions of a file that is split into passages; such a file is no code to read."""
 _WORD = re.compile(r"\w+")
@@ -224,7 +226,7 @@ def _units(text: str, code: CodeNames) -> tuple[_Unit, ...]:
         name = to_nfc(named.get(one.line, ""))
         if name and len(name) <= MAX_WORD_CHARS:
             around = code.definitions[one.parent].name if one.parent >= 0 else ""
-            _, names = begins.setdefault(one.first, (depths[-1], []))
+            _, names = begins.setdefault(max(one.first, one.line - _MAX_LEAD_LINES), (depths[-1], []))
             names += [name, f"{around}_{name}"] if around else [name]
     begins.setdefault(0, (math.inf, []))
     order = sorted(begins)

@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.query import NEEDS_CAPTURES, Mode, Query, Task, without_options
-from ripwrap._system.overlay import active_overlay
+from ripwrap._system.overlay import OverlayTexts, active_overlay
 from ripwrap._text import advise
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import (
@@ -189,7 +189,12 @@ def _validate(
 ) -> Options:
     given = cast("Mapping[str, object]", options)
     if all(key in names and _is_plain(value, _HINTS[key]) for key, value in given.items()):
-        return cast("Options", {key: _copied(given[key]) for key in _HINTS if key in given})
+        plain: dict[str, object] = {}
+        for key in _HINTS:
+            if key in given:
+                value = given[key]
+                plain[key] = [*cast("list[object]", value)] if type(value) is list else value
+        return cast("Options", plain)
     try:
         return cast("Options", _adapter(cast("Any", kind)).validate_python(options))
     except ValidationError as error:
@@ -219,11 +224,7 @@ def _is_plain(value: object, hint: Any) -> bool:
     if get_origin(kind) is Literal:
         return type(value) is str and value in get_args(kind)
     texts = value if kind in (Strings, Paths) and type(value) in (list, tuple) else (value,)
-    return kind in (str, Strings, Paths) and all(type(one) is str for one in cast("Sequence[object]", texts))
-
-
-def _copied(value: object) -> object:
-    return [*cast("list[object]", value)] if type(value) is list else value
+    return kind in (str, Strings, Paths) and {str}.issuperset(map(type, cast("Sequence[object]", texts)))
 
 
 def _explain(
@@ -280,23 +281,17 @@ def _limit_to_one(options: SearchOptions) -> SearchOptions:
     return plain
 
 
-def _directory(cwd: StrPath, on: RgHost | None) -> str:
-    return _make_absolute(_text_path(cwd)) if on is None else on.path(_text_path(cwd))
-
-
 def _check(query: Query) -> Query:
     """Return the query; raise `ValueError` for a text that cannot be an argument, or if its overlay cannot be used."""
     texts = "".join(query.texts())
     if "\0" in texts or not texts.isascii():
         for part in (*render(query), query.cwd):
             check_text(part)
-    return check_overlay(query)
+    return query if query.overlay is None else check_overlay(query, query.overlay)
 
 
-def check_overlay(query: Query) -> Query:
+def check_overlay(query: Query, overlay: OverlayTexts) -> Query:
     """Return the query; raise `ValueError` if an overlay cannot be used: with a sort by time, or for ignore files."""
-    if query.overlay is None:
-        return query
     options = query.options
     for name, value in (("sort", options.get("sort", "none")), ("sortr", options.get("sortr", "none"))):
         if value not in ("none", "path"):
@@ -309,7 +304,7 @@ def check_overlay(query: Query) -> Query:
                 )
             )
     explicit = {os.path.realpath(os.path.join(query.cwd, path)) for path in query.values("ignore_file")}
-    for path in query.overlay.texts:
+    for path in overlay.texts:
         said = f"rg cannot use the text of overlay() for the ignore file {path}; leave the file out of overlay() and "
         if path in explicit and not options.get("no_ignore_files"):
             raise ValueError(HintedText(said, "write it to the disk, or leave out ", Hint("ignore_file", kind="omit")))
@@ -318,11 +313,14 @@ def check_overlay(query: Query) -> Query:
     return query
 
 
-def _make_absolute(cwd: str) -> str:
+def _directory(path: StrPath, on: RgHost | None) -> str:
     """Return `cwd` as an absolute path, because the program may call `chdir()` before rg starts.
 
     If the current directory was deleted, return `cwd` unchanged.
     """
+    cwd = _text_path(path)
+    if on is not None:
+        return on.path(cwd)
     if os.path.isabs(cwd) or not cwd:
         return cwd
     try:
@@ -418,20 +416,18 @@ def _flags(options: Mapping[str, Any]) -> Iterator[str]:
     for key in sorted(options, key=_ORDER.__getitem__):
         value, flag = options[key], _FLAGS[key]
         if value is not False and not flag.ours:
-            yield from _spell_flag(key.replace("_", "-"), value)
+            name = key.replace("_", "-")
+            if value is True:
+                yield f"--{name}"
+            elif isinstance(value, (int, str)):
+                yield f"--{name}={value}"
+            else:
+                for one in value:
+                    yield f"--{name}={one}"
         elif flag.negated:
             yield f"--no-{key.replace('_', '-')}"
         if key == "iglob":
             yield from _exclude(options)
-
-
-def _spell_flag(name: str, value: int | str | Iterable[str]) -> Iterator[str]:
-    if value is True:
-        yield f"--{name}"
-    elif isinstance(value, (int, str)):
-        yield f"--{name}={value}"
-    else:
-        yield from (f"--{name}={one}" for one in value)
 
 
 def _exclude(options: Mapping[str, Any]) -> Iterator[str]:
@@ -441,7 +437,8 @@ def _exclude(options: Mapping[str, Any]) -> Iterator[str]:
     """
     if not options.get("include_git"):
         for name in ("glob", "iglob") if options.get("iglob") else ("glob",):
-            yield from (f"--{name}=!{glob}" for glob in EXCLUDED)
+            for glob in EXCLUDED:
+                yield f"--{name}=!{glob}"
 
 
 _FILE_NAMES = tuple(FileOptions.__annotations__)

@@ -55,14 +55,9 @@ class Framer:
         self.dropped: Counter[str] = Counter()
         self._max = max_record
         self._name = name
+        self.pending = 0  # bytes received of an incomplete last record; 0 if the last record is complete
         self._parts: list[bytes] = []
-        self._size = 0
         self._skipping = False
-
-    @property
-    def pending(self) -> int:
-        """Number of bytes received of an incomplete last record; 0 if the last record is complete."""
-        return self._size
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the records that `chunk` completes."""
@@ -70,7 +65,8 @@ class Framer:
         self._append(first)
         if not newline:
             return []
-        records = [record + newline for record in self.close()]
+        records = [b"".join((*self._parts, newline))] if self._parts else []
+        self.close()
         lines = BytesIO(rest).readlines()  # faster than `split()`, which compares byte by byte
         last = lines.pop() if lines and not rest.endswith(newline) else b""
         if len(chunk) > self._max:
@@ -93,13 +89,13 @@ class Framer:
         """Return a list with the last record, if it has no newline; otherwise return an empty list."""
         record = b"".join(self._parts)
         self._parts.clear()
-        self._size = 0
+        self.pending = 0
         self._skipping = False
         return [record] if record else []
 
     def _append(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size > self._max:
+        self.pending += len(part)
+        if self.pending > self._max:
             if not self._skipping:
                 self._drop(b"".join((*self._parts, part)))
             self._skipping = True
@@ -175,16 +171,13 @@ class MessageDecoder:
             for kind, model in models.items()
         }
         self._framer = Framer(max_record, path_in)
+        self.dropped: Mapping[str, int] = self._framer.dropped
+        """Map from the path of a file to the number of its records that were dropped because they are too long."""
 
     @property
     def pending(self) -> int:
         """Number of bytes received of an incomplete last record; 0 if the last record is complete."""
         return self._framer.pending
-
-    @property
-    def dropped(self) -> Mapping[str, int]:
-        """Map from the path of a file to the number of its records that were dropped because they are too long."""
-        return self._framer.dropped
 
     @property
     def dropped_records(self) -> int:
@@ -194,7 +187,7 @@ class MessageDecoder:
     def feed(self, chunk: bytes) -> Iterator[Record]:
         """Return an iterator over the messages that `chunk` completes; each is decoded when the caller takes it."""
         # The chunk is split now and not lazily, so that it is not lost if the caller stops iterating.
-        is_large = self.pending > LARGE_RECORD
+        is_large = self._framer.pending > LARGE_RECORD
         records = self._framer.feed(chunk)
         if not is_large:
             return self.decode(records)
@@ -277,17 +270,14 @@ class MessageDecoder:
         record = record.removesuffix(b"\n")
         kind, data = _parse_envelope(record)
         try:
-            return self._validate(kind, data)
+            if kind == "summary":
+                self.summary = Summary.model_validate(data)
+                return None
+            if kind not in self._kinds or kind not in self._models:
+                return None
+            message: Any = self._models[kind].model_validate(data)
         except ValidationError as error:
             raise _decode_error(record, f"a malformed message; {error}") from error
-
-    def _validate(self, kind: str, data: Any) -> Record | None:
-        if kind == "summary":
-            self.summary = Summary.model_validate(data)
-            return None
-        if kind not in self._kinds or kind not in self._models:
-            return None
-        message: Any = self._models[kind].model_validate(data)
         return _without_dot_slash(message)
 
 
@@ -423,10 +413,10 @@ def path_in(head: bytes) -> str:
 
 def too_long_errors(dropped: Mapping[str, int], query: Query) -> tuple[PathError, ...]:
     """Return an error for each file with records of a search that were dropped because they are too long."""
-    return tuple(
-        PathError(path=path or None, kind="too_long", message=too_long_text(number, query))
-        for path, number in dropped.items()
-    )
+    errors: list[PathError] = []
+    for path, number in dropped.items():
+        errors.append(PathError(path=path or None, kind="too_long", message=too_long_text(number, query)))
+    return tuple(errors)
 
 
 def too_long_text(number: int, query: Query, why: str = f"longer than {MAX_RECORD >> 20} MiB in rg's JSON") -> str:

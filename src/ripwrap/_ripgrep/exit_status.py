@@ -470,7 +470,7 @@ class Exit:
 
         The errors in `also` come after them.
         """
-        return (*self._path_errors, *self.also)
+        return (*self._path_errors, *self.also) if self.stderr else self.also
 
     @functools.cached_property
     def _path_errors(self) -> tuple[PathError, ...]:
@@ -504,6 +504,8 @@ class Exit:
     def warn(self, also: Collection[PathError] = ()) -> None:
         """Log the unreadable paths and the errors in `also`; called by operations that return no summary."""
         errors = (*self.path_errors(), *also)
+        if not errors:
+            return
         if UNCOUNTED in errors:
             _LOGGER.warning(UNCOUNTED.message, extra={"note": True})
         failed = [error for error in errors if not error.harmless and error != UNCOUNTED]

@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
@@ -41,13 +41,8 @@ _CORRECT = {
 MAX_IGNORE_FILE_BYTES = 1 << 20
 """Maximum size in bytes of an ignore file that rg may read, for which it needs up to two seconds and 450 MB."""
 
-_KINDS = {
-    ".rgignore": "no_ignore_dot",
-    ".ignore": "no_ignore_dot",
-    ".gitignore": "no_ignore_vcs",
-    ".git/info/exclude": "no_ignore_vcs",
-}
-"""Map from the ignore files of a directory to the option with which rg does not read them, besides `no_ignore`."""
+_DOT_FILES, _VCS_FILES = (".rgignore", ".ignore"), (".gitignore", ".git/info/exclude")
+"""Ignore files of a directory that rg does not read with `no_ignore_dot`, and with `no_ignore_vcs`."""
 
 _FEW = 64
 """Number of paths that are checked in less time than rg needs to start."""
@@ -89,7 +84,7 @@ def check_named_blocking(query: Query) -> None:
     if query.on is not None or FAKE_FILES in os.environ:
         return
     if query.must_exist:
-        _check(query, lambda path: _error_number(query, path))
+        _check(query, None)
     if query.place is None and query.mode != "types":
         _check_ignore_files(query)
 
@@ -112,10 +107,12 @@ def _check_ignore_files(query: Query) -> None:
 def _ignore_files(query: Query) -> Iterator[tuple[str, str]]:
     """Yield the paths of the ignore files that rg would read before a search, each with the option that prevents it."""
     options = query.options
-    if not options.get("no_ignore_files"):
-        yield from ((os.path.join(query.cwd, path), "no_ignore_files") for path in query.values("ignore_file"))
-    off = {"no_ignore_dot": options.get("no_ignore_dot"), "no_ignore_vcs": options.get("no_ignore_vcs")}
-    kinds = () if options.get("no_ignore") else [name for name, option in _KINDS.items() if not off[option]]
+    for path in () if options.get("no_ignore_files") else query.values("ignore_file"):
+        yield os.path.join(query.cwd, path), "no_ignore_files"
+    kinds: tuple[str, ...] = ()
+    if not options.get("no_ignore"):
+        dot, vcs = options.get("no_ignore_dot"), options.get("no_ignore_vcs")
+        kinds = (*(() if dot else _DOT_FILES), *(() if vcs else _VCS_FILES))
     seen = set[tuple[int, int]]()
     for path in query.paths if kinds else ():
         folder = os.path.join(query.cwd, path)
@@ -124,14 +121,17 @@ def _ignore_files(query: Query) -> Iterator[tuple[str, str]]:
                 if (info.st_dev, info.st_ino) in seen:  # the directory above `/` is `/`
                     break
                 seen.add((info.st_dev, info.st_ino))
-                yield from ((os.path.join(folder, kind), "no_ignore") for kind in kinds)
+                for kind in kinds:
+                    yield os.path.join(folder, kind), "no_ignore"
                 folder = os.path.join(folder, os.pardir)  # of a link, the directory above its target
 
 
 def check_exist(query: Query) -> None:
     """Raise `FileNotFoundError` if a path of a query is missing."""
     if not _AS_WARNINGS.get() and FAKE_FILES not in os.environ:
-        _check(query, lambda path: errno.ENOENT if _error_number(query, path) in _GONE else 0)
+        named = (*query.values("ignore_file"), *query.paths)
+        gone = [path.removeprefix(DOT_SLASH) for path in named if _error_number(query, path) in _GONE]
+        _check(query, dict.fromkeys(gone, errno.ENOENT))
 
 
 def check_end(query: Query, end: Exit) -> None:
@@ -140,19 +140,23 @@ def check_end(query: Query, end: Exit) -> None:
     With `--max-count=0`, rg reads no path and reports no missing path (rg-facts 25).
     """
     if end.stderr and query.must_exist:
-        numbers = {error.path: _number_of(error) for error in end.path_errors()}
-        _check(query, lambda path: numbers.get(path.removeprefix(DOT_SLASH), 0))
+        numbers = {error.path: _number_of(error) for error in end.path_errors() if error.path is not None}
+        _check(query, numbers)
     paths = end.query.paths
     if paths and (end.partial or end.query.silent) and all(_is_missing(end, path) for path in paths):
         raise _error(dict.fromkeys(paths, errno.ENOENT), len(paths), "paths")
 
 
-def _check(query: Query, number_of: Callable[[str], int]) -> None:
-    """Raise the error for the paths that cannot be read."""
+def _check(query: Query, known: Mapping[str, int] | None) -> None:
+    """Raise the error for the paths that cannot be read; `known` are the errors of rg, by its names of paths."""
     ignored = () if query.options.get("no_ignore_files") else query.values("ignore_file")
     for argument, paths in (("ignore_file", ignored), ("paths", query.paths)):
-        numbers = {path: number for path in paths if (number := number_of(path))}
-        if argument == "ignore_file" and not numbers and query.on is None:
+        numbers: dict[str, int] = {}
+        for path in paths:
+            number = _error_number(query, path) if known is None else known.get(path.removeprefix(DOT_SLASH), 0)
+            if number:
+                numbers[path] = number
+        if argument == "ignore_file" and paths and not numbers and query.on is None:
             numbers = {path: errno.EISDIR for path in paths if os.path.isdir(os.path.join(query.cwd, path))}
         if not numbers:
             continue

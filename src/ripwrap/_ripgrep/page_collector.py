@@ -107,7 +107,7 @@ class PageCollector:
         Matches in these records are not counted.
         """
         dropped = self._framer.dropped
-        return {path: dropped[path] for path in sorted(dropped, key=lambda path: path_order(os.fsencode(path)))}
+        return dict(sorted(dropped.items(), key=lambda one: path_order(os.fsencode(one[0]))))
 
     @property
     def dropped_records(self) -> int:
@@ -120,7 +120,11 @@ class PageCollector:
         heads: list[bytes] = []
         number = 0
         while number < len(records):
-            if self._counts_together and (self._block is None or self._is_complete(self._block)):
+            block = self._block
+            # If no further record of the file can be on the page, its matches are only counted.
+            if self._counts_together and (
+                block is None or (block.matches >= self._request.end and block.trailing == self._request.after)
+            ):
                 heads = heads or list(map(_take_head, records))
                 end = _end_of_lines(heads, number)
                 self._count(heads[number:end].count(_MATCH_HEAD))
@@ -203,10 +207,6 @@ class PageCollector:
         if self._block:
             self._block.matches += matches
         return matches
-
-    def _is_complete(self, block: Block) -> bool:
-        """Return True if no further record of a file can be on the page, so that its matches are only counted."""
-        return block.matches >= self._request.end and block.trailing == self._request.after
 
     def _append(self, record: bytes, *, is_match: bool) -> None:
         block = self._block

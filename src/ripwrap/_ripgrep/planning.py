@@ -5,16 +5,17 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from ripwrap._ripgrep.change import Both, Change, Counted, Once
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.place import Part, Plan
-from ripwrap._ripgrep.process import split
+from ripwrap._ripgrep.process import AsyncChild, AsyncOutput, BlockingChild, BlockingOutput, split
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.spool import OverdueError
 from ripwrap._system.concurrency import countdown
+from ripwrap.binary.probe import RgBinary
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
 
@@ -182,12 +183,12 @@ class Runs(Generic[Child]):
     Then come the parts that `Plan.more` returns, of which several run at a time.
     """
 
-    def __init__(self, plan: Plan, start: Callable[[Part], Child], *, ordered: bool = False) -> None:
+    def __init__(self, plan: Plan, binary: RgBinary, *, ordered: bool) -> None:
         """Split each query whose paths are too long for one command line."""
         self.error: Exception | None = None
         self._plan = plan
         self._more = plan.more
-        self._start = start
+        self._binary = binary
         self._parts = [
             part if query is part.query else replace(part, query=query)
             for part in plan.parts
@@ -200,6 +201,10 @@ class Runs(Generic[Child]):
         self._waits = False
         self._end: Exit | None = None  # exits are joined, because each may have a MiB of stderr
         self._single_threaded = False
+
+    def _start(self, part: Part) -> Child:
+        """Start rg for a part of the search; if its output is given, start nothing."""
+        raise NotImplementedError
 
     @property
     def asks(self) -> bool:
@@ -271,11 +276,51 @@ class Runs(Generic[Child]):
         self._single_threaded = True
         return True
 
-    def close(self) -> list[Child]:
-        """Close the plan, and return the children that were started and not read to their end."""
+    def _close(self) -> deque[_Run[Child]]:
+        """Close the plan, and return the runs that were not read to their end."""
         self._more = None
         self._plan.close()
-        return [run.child for run in self.pending if run.child is not None]
+        return self.pending
+
+
+class AsyncRuns(Runs[AsyncChild | AsyncOutput]):
+    """Runs of rg for an async task; a context manager that ends the runs whose output was not read."""
+
+    def _start(self, part: Part) -> AsyncChild | AsyncOutput:
+        if part.output is not None:
+            return AsyncOutput(part)
+        return AsyncChild(self._binary, part.query, part.change)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for run in self._close():
+            if run.child is not None:
+                await run.child.__aexit__()
+
+
+class BlockingRuns(Runs[BlockingChild | BlockingOutput]):
+    """Runs of rg for a caller that blocks; a context manager that ends the runs whose output was not read."""
+
+    def __init__(self, plan: Plan, binary: RgBinary, timeout: float | None, begun: float, *, ordered: bool) -> None:
+        """Set the seconds after `begun` at which rg is killed; see `BlockingChild`."""
+        super().__init__(plan, binary, ordered=ordered)
+        self._timeout = timeout
+        self._begun = begun
+
+    def _start(self, part: Part) -> BlockingChild | BlockingOutput:
+        if part.output is not None:
+            return BlockingOutput(part)
+        return BlockingChild(self._binary, part.query, self._timeout, self._begun, part.change)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for run in self._close():
+            if run.child is not None:
+                run.child.__exit__()
 
 
 def _counted(part: Part) -> Part:

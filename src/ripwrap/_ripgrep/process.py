@@ -36,7 +36,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import IO, Self, cast
@@ -99,30 +99,29 @@ def without_upward_links(query: Query) -> Query:
 
 def _upward_links(query: Query) -> Iterator[str]:
     """Yield the paths of links that lead up, relative to the working directory of the query if they are below it."""
-    named = ((path, os.path.join(query.cwd, path)) for path in query.paths[:MAX_ENTRIES])
-    roots = {path: os.path.realpath(full) for path, full in named if os.path.isdir(full)}
-    here, left = os.path.realpath(query.cwd) if roots else "", MAX_ENTRIES
+    roots: dict[str, str] = {}
     # With each directory go the targets of the links above it: a directory with two links to it is read behind both.
-    waiting = deque((path, path, frozenset({target})) for path, target in roots.items())
+    waiting: deque[tuple[str, str, frozenset[str]]] = deque()
+    for path in query.paths[:MAX_ENTRIES]:
+        if os.path.isdir(full := os.path.join(query.cwd, path)):
+            target = roots[path] = os.path.realpath(full)
+            waiting.append((path, path, frozenset({target})))
+    here, left = os.path.realpath(query.cwd) if roots else "", MAX_ENTRIES
     while waiting and left > 0:
         root, folder, followed = waiting.popleft()
-        number, folders = _folders(os.path.join(query.cwd, folder), left)
-        left -= max(1, number)
-        for entry in folders:
+        names: list[os.DirEntry[str]] = []
+        with suppress(OSError), os.scandir(os.path.join(query.cwd, folder)) as entries:
+            names.extend(islice(entries, left))
+        left -= max(1, len(names))
+        for entry in names:
+            if entry.name in EXCLUDED or not _is_folder(entry):
+                continue
             path = entry.name if folder == os.curdir else os.path.join(folder, entry.name)
             target = os.path.realpath(entry.path) if entry.is_symlink() else ""
             if target and _leads_up(target, roots[root], here):
                 yield os.path.normpath(path.removeprefix(os.path.join(query.cwd, "")))
             elif target not in followed:
                 waiting.append((root, path, followed | ({target} - {""})))
-
-
-def _folders(folder: str, most: int) -> tuple[int, Sequence["os.DirEntry[str]"]]:
-    """Return the number of names in a directory, at most `most`, and the directories among them, also linked ones."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        names = list(islice(entries, most))
-        return len(names), [entry for entry in names if entry.name not in EXCLUDED and _is_folder(entry)]
-    return 0, ()
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
@@ -327,8 +326,8 @@ async def parse_stderr(end: Exit) -> None:
 class _Opening:
     """Filter of the stdout of a host: removes all output up to `STARTED`, which the host writes when it starts rg."""
 
-    def __init__(self, *, passed: bool) -> None:
-        self.passed = passed
+    def __init__(self) -> None:
+        self.passed = False
         self._rest = b""  # a part of `STARTED` may be at the end of a chunk
 
     def filter(self, chunk: bytes) -> bytes | None:
@@ -350,7 +349,7 @@ class _Child:
         self._argv = (binary.path, *render(without_upward_links(query)))
         if query.on is not None:
             self._argv = query.on.command_line(self._argv, query.cwd)
-        self._opening = _Opening(passed=query.on is None)
+        self._opening = None if query.on is None else _Opening()
         self._exit_grace = EXIT_GRACE_SECONDS if query.on is None else HOST_GRACE_SECONDS
         self._stderr = open_temporary_file()
         self._checked_stderr_bytes = 0  # size of stderr when it was last read
@@ -380,7 +379,7 @@ class _Child:
         known = KILLED_RETURNCODE if returncode is None else returncode
         lingered = lingers and known == KILLED_RETURNCODE
         end = Exit(self._query, self._argv, known, stderr, lingered=lingered, wrote=self._wrote)
-        if self._query.on is not None:
+        if self._query.on is not None and self._opening is not None:
             end = _host_exit(end, self._query.on, started=self._opening.passed)
         return end if self._change is None else self._change.exit(end)
 
@@ -390,7 +389,7 @@ class _Child:
         Return `None` if another program on a host wrote the bytes.
         """
         chunk = self._stdout.read(READ_BYTES)
-        taken = self._opening.filter(chunk) if chunk else chunk
+        taken = self._opening.filter(chunk) if chunk and self._opening is not None else chunk
         self._wrote = self._wrote or bool(taken)
         return taken
 
@@ -548,11 +547,6 @@ class BlockingOutput(_GivenOutput):
         return self.end()
 
 
-def start(binary: RgBinary, part: Part) -> AsyncChild | AsyncOutput:
-    """Start rg for a part of a search, for an async task; if its output is given, start nothing."""
-    return AsyncChild(binary, part.query, part.change) if part.output is None else AsyncOutput(part)
-
-
 def timeout_error(seconds: float | None) -> TimeoutError:
     """Return the error for a blocking generator whose rg was killed at the time limit."""
     return TimeoutError(
@@ -618,13 +612,6 @@ class BlockingChild(_Child):
             self._finalizer()
 
 
-def start_blocking(binary: RgBinary, part: Part, timeout: float | None, begun: float) -> BlockingChild | BlockingOutput:
-    """Start rg for a part of a search, for a caller that blocks; if its output is given, start nothing."""
-    if part.output is not None:
-        return BlockingOutput(part)
-    return BlockingChild(binary, part.query, timeout, begun, part.change)
-
-
 class _Slots:
     """Slots for blocking calls: a call holds a slot while it runs rg, and waits for a slot if all are taken.
 
@@ -650,39 +637,34 @@ class _Slots:
     @contextmanager
     def held(self, seconds: float | None) -> Generator[bool]:
         """Wait at most `seconds` for a slot, and hold it; the value is False if there was none in time."""
-        taken = self._take(seconds)
-        try:
-            yield taken
-        finally:
-            if taken:
-                self._free()
-
-    def _take(self, seconds: float | None) -> bool:
         # A signal or log handler may search in a thread that already holds a slot. Both searches then share that slot.
         # If the handler waited for a second slot, it could wait for ever, because the thread cannot free the first one
         # until the handler returns.
-        depth = getattr(self._thread, "depth", 0)
+        thread = self._thread
+        depth = getattr(thread, "depth", 0)
         if not depth:
             with self._released:
-                if not self._released.wait_for(lambda: self._running < self.total, seconds):
-                    return False
+                free = self._running < self.total
+                if not free and not self._released.wait_for(lambda: self._running < self.total, seconds):
+                    yield False
+                    return
                 self._running += 1
-        self._thread.depth = depth + 1
-        return True
+        thread.depth = depth + 1
+        try:
+            yield True
+        finally:
+            thread.depth = depth
+            if not depth and self._thread is thread:  # a child of a fork holds no slot
+                with self._released:
+                    self._running -= 1
+                    self._released.notify()
 
-    def _free(self) -> None:
-        self._thread.depth -= 1
-        if not self._thread.depth:
-            with self._released:
-                self._running -= 1
-                self._released.notify()
 
-
-_SLOTS = _Slots()
+SLOTS = _Slots()
 _LIMITER: "RunVar[anyio.CapacityLimiter]" = RunVar("ripwrap_limiter")
 
 if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_SLOTS.reset)
+    os.register_at_fork(after_in_child=SLOTS.reset)
 
 
 def limit_processes(number: int) -> None:
@@ -706,7 +688,7 @@ def limit_processes(number: int) -> None:
         raise TypeError(f"number must be an int, got {type(number).__name__}")
     if number < 1:
         raise ValueError(f"number must be 1 or more, got {number}")
-    _SLOTS.set_total(number)
+    SLOTS.set_total(number)
     with suppress(RuntimeError):  # there may be no event loop here
         slot()
 
@@ -715,13 +697,8 @@ def slot() -> "anyio.CapacityLimiter":
     """Return the async context manager in which an async call runs rg; entering it waits for a slot of this loop."""
     limiter = _LIMITER.get(None)
     if limiter is None:
-        limiter = anyio.CapacityLimiter(_SLOTS.total)
+        limiter = anyio.CapacityLimiter(SLOTS.total)
         _LIMITER.set(limiter)
-    elif limiter.total_tokens != _SLOTS.total:
-        limiter.total_tokens = _SLOTS.total
+    elif limiter.total_tokens != SLOTS.total:
+        limiter.total_tokens = SLOTS.total
     return limiter
-
-
-def blocking_slot(seconds: float | None) -> AbstractContextManager[bool]:
-    """Return the context manager in which a blocking call runs rg; its value is False if no slot was free in time."""
-    return _SLOTS.held(seconds)

@@ -187,10 +187,3 @@ class MeteredAnswer(Generic[T]):
         yield from items
         if self.full:
             self._meter.end()
-
-
-def meter_answer(
-    answer: Answer[T], report: OnProgress | None, limit: int | None, count: Callable[[bytes], Counts] = count_json
-) -> Answer[T]:
-    """Return a wrapper of `answer` that also reports the progress; return `answer` itself if `report` is `None`."""
-    return answer if report is None else MeteredAnswer(answer, Meter(report, count, limit))

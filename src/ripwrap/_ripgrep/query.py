@@ -65,7 +65,7 @@ class Query:
     @property
     def is_plain(self) -> bool:
         """True if one run of rg over files on the disk, or on a host, answers the search."""
-        return self.overlay is None and self.place is None and not (self.once and self.nested)
+        return self.overlay is None and self.place is None and not (self.once and len(self.paths) > 1 and self.nested)
 
     @property
     def nested(self) -> frozenset[str]:
@@ -88,8 +88,11 @@ class Query:
         """
         # Only lines and JSON have replacements, and rg 13 and 14 do not write replacements in JSON (rg-facts 49).
         replaces = self.mode in ("json", "lines")
-        given = (key for key in self.options if key in _SINCE and (replaces or key != "replace"))
-        return (*((key, _SINCE[key]) for key in given if self.options.get(key) is not False), *self.features)
+        needed = list(self.features)
+        for key, since in _SINCE.items():
+            if self.options.get(key, False) is not False and (replaces or key != "replace"):
+                needed.append((key, since))
+        return tuple(needed)
 
     @property
     def lists_by_counts(self) -> bool:

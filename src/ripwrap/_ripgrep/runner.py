@@ -10,8 +10,8 @@ import functools
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import AsyncExitStack, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -26,25 +26,23 @@ from ripwrap._ripgrep.host import INSTALL_THERE
 from ripwrap._ripgrep.named_paths import check_end, check_named, check_named_blocking
 from ripwrap._ripgrep.page_collector import refuse_failure
 from ripwrap._ripgrep.place import Part, Plan
-from ripwrap._ripgrep.planning import Runs, plan
+from ripwrap._ripgrep.planning import AsyncRuns, BlockingRuns, plan
 from ripwrap._ripgrep.process import (
+    SLOTS,
     AsyncChild,
     AsyncOutput,
     BlockingChild,
     BlockingOutput,
-    blocking_slot,
     check_cwd,
     parse_stderr,
     slot,
-    start,
-    start_blocking,
 )
 from ripwrap._ripgrep.protocols import Collector, Lock, OrderedCollector, Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.spool import OverdueError
 from ripwrap._system.concurrency import CANCELLED, Cancellation, countdown, in_thread, in_thread_to_end
 from ripwrap.binary.probe import RgBinary, format_version
-from ripwrap.binary.resolver import Rg, find, find_installed, resolve
+from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import CapabilityError, DownloadFailedError, Hint, HintedText, SearchError, UnknownTypeError
 
 if TYPE_CHECKING:
@@ -87,7 +85,13 @@ def find_usable_rg_blocking(query: Query, rg: Rg, timeout: float | None) -> RgBi
         binary = query.on.find(rg, timeout=timeout)
     else:
         check_cwd(query.cwd)
-        binary = _find_blocking(rg, timeout)
+        begun = time.monotonic()
+        try:
+            binary = find(rg, timeout=timeout)
+        except DownloadFailedError as error:
+            if timeout is not None and time.monotonic() - begun >= timeout:
+                raise _late(timeout) from error
+            raise
     _check_needs(query, binary)
     return binary
 
@@ -95,19 +99,9 @@ def find_usable_rg_blocking(query: Query, rg: Rg, timeout: float | None) -> RgBi
 def find_installed_rg(query: Query, rg: Rg) -> RgBinary:
     """Return an rg of this machine that can run the query; blocking, but for the time of a look-up only."""
     check_cwd(query.cwd)
-    binary = find_installed(rg)
+    binary = find(rg, install=False)
     _check_needs(query, binary)
     return binary
-
-
-def _find_blocking(rg: Rg, timeout: float | None) -> RgBinary:
-    begun = time.monotonic()
-    try:
-        return find(rg, timeout=timeout)
-    except DownloadFailedError as error:
-        if timeout is not None and time.monotonic() - begun >= timeout:
-            raise _late(timeout) from error
-        raise
 
 
 def _late(seconds: float) -> RgTimeoutError:
@@ -169,7 +163,10 @@ T = TypeVar("T")
 class _RgRunner(ABC):
     """Base class of the runners that start rg."""
 
-    _rg: Rg
+    def __init__(self, rg: Rg, *, meter: "Meter | None" = None) -> None:
+        """Set the rg to run, and the meter that reports the progress; `None` reports no progress."""
+        self._rg = rg
+        self._meter = meter
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
@@ -184,13 +181,19 @@ class _RgRunner(ABC):
         else:
             binary = await self.call(partial(_find_installed, step.query, self._rg))
         if step.query.is_plain:
-            return await self._collect(step, left(), binary, Plan((Part(step.query),)))
-        planned = await plan(step.query, cast("Runner", self), left())
+            planned = Plan((Part(step.query),))
+        else:
+            planned = await plan(step.query, cast("Runner", self), left())
         if planned.end is not None:
             collector = step.collector()
             collector.finish(planned.end, timed_out=True)
             return collector
-        return await self._collect(step, left(), binary, planned)
+        meter = self._meter if step.metered else None
+        collector, end, timed_out = await self._run(step, left(), binary, planned, meter)
+        if not timed_out and not _is_full(collector):
+            check_end(step.query, end)
+        collector.finish(end, timed_out=timed_out or planned.late)
+        return collector
 
     @abstractmethod
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
@@ -205,28 +208,57 @@ class _RgRunner(ABC):
         """Return an rg that can run the query; raise `TimeoutError` if it is not installed in time."""
 
     @abstractmethod
-    async def _collect(self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan) -> C:
-        """Run rg for each part of the plan; `seconds` are left for the step, with the wait for a slot."""
+    async def _run(
+        self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan, meter: "Meter | None"
+    ) -> tuple[C, Exit, bool]:
+        """Run rg for each part of the plan; `seconds` are left for the step, with the wait for a slot.
+
+        Return the collector, the exit of all runs, and True if the time limit was reached.
+        """
 
 
 class AsyncRunner(_RgRunner):
     """Runner for async tasks, on asyncio and trio; other tasks run between two chunks of rg's output."""
 
-    def __init__(self, rg: Rg, *, meter: "Meter | None" = None) -> None:
-        """Set the rg to run, and the meter that reports the progress; `None` reports no progress."""
-        self._rg = rg
-        self._meter = meter
-
     async def _find(self, query: Query, seconds: float | None) -> RgBinary:
         await check_named(query)
         return await find_usable_rg(query, self._rg, seconds)
 
-    async def _collect(self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan) -> C:
-        meter = self._meter if step.metered else None
-        collector, end, timed_out = await _run(replace(step, timeout=seconds), binary, plan, meter)
+    async def _run(
+        self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan, meter: "Meter | None"
+    ) -> tuple[C, Exit, bool]:
+        deadline = math.inf if seconds is None else anyio.current_time() + seconds
+        async with AsyncRuns(plan, binary, ordered=step.query.streamed) as runs, AsyncExitStack() as slots:
+            if plan.parts:  # an iterable of items may search, too, and would wait for a slot forever
+                with anyio.CancelScope(deadline=deadline) as waiting:
+                    await slots.enter_async_context(slot())
+                if waiting.cancelled_caught:
+                    return step.collector(), runs.end(step.query), True
+            collector = _begin(step, meter)
+            while await _ask(runs, slots, deadline):
+                part, started = runs.next()
+                if part.in_order and isinstance(collector, OrderedCollector):
+                    collector.begin_ordered()
+                async with started as child:
+                    is_late = await _read(child, collector, meter, deadline)
+                    end = await child.wait()
+                if _is_full(collector):
+                    runs.add(end)
+                    break
+                if not is_late and runs.retry(end, everything=True):
+                    collector = _begin(step, meter)
+                    continue
+                runs.add(end)
+                if is_late and not end.panicked and (runs.unfinished or not end.partial):
+                    await parse_stderr(end)
+                    return collector, runs.end(step.query), True
+                try:
+                    collector.end_run(end)
+                except UnknownTypeError:
+                    raise await with_suggestions(end, binary) from None
+        end = runs.end(step.query)
         await parse_stderr(end)
-        _finish(step, collector, end, timed_out=timed_out or plan.late)
-        return collector
+        return collector, end, _is_late(runs.error)
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
         """Call a function in a worker thread; see `Runner`."""
@@ -253,19 +285,43 @@ class BlockingRunner(_RgRunner):
 
     def __init__(self, rg: Rg, *, timeout: float | None = None, meter: "Meter | None" = None) -> None:
         """Set the rg to run, the seconds for installing it (`None` is two minutes), and the meter for the progress."""
-        self._rg = rg
+        super().__init__(rg, meter=meter)
         self._install_timeout = timeout
-        self._meter = meter
 
     async def _find(self, query: Query, seconds: float | None) -> RgBinary:
         check_named_blocking(query)
         return find_usable_rg_blocking(query, self._rg, self._install_timeout if seconds is None else seconds)
 
-    async def _collect(self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan) -> C:
-        meter = self._meter if step.metered else None
-        collector, end, timed_out = _run_blocking(replace(step, timeout=seconds), binary, plan, meter)
-        _finish(step, collector, end, timed_out=timed_out or plan.late)
-        return collector
+    async def _run(
+        self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan, meter: "Meter | None"
+    ) -> tuple[C, Exit, bool]:
+        begun = time.monotonic()
+        made = BlockingRuns(plan, binary, seconds, begun, ordered=step.query.streamed)
+        with made as runs, ExitStack() as slots:
+            if plan.parts and not slots.enter_context(SLOTS.held(seconds)):
+                return step.collector(), runs.end(step.query), True
+            collector = _begin(step, meter)
+            while _ask_blocking(runs, slots):
+                part, started = runs.next()
+                if part.in_order and isinstance(collector, OrderedCollector):
+                    collector.begin_ordered()
+                with started as child:
+                    _read_blocking(child, collector, meter)
+                    end = child.end()
+                if _is_full(collector):
+                    runs.add(end)
+                    break
+                if not child.timed_out and runs.retry(end, everything=True):
+                    collector = _begin(step, meter)
+                    continue
+                runs.add(end)
+                if child.timed_out and (runs.unfinished or not end.partial):
+                    return collector, runs.end(step.query), True
+                try:
+                    collector.end_run(end)
+                except UnknownTypeError:
+                    raise with_suggestions_blocking(end, binary) from None
+        return collector, runs.end(step.query), _is_late(runs.error)
 
     async def call(
         self,
@@ -381,12 +437,6 @@ def _call_within(work: Callable[[], T], seconds: float) -> T:
     return context.run(work)
 
 
-def _finish(step: Step[Any], collector: Collector, end: Exit, *, timed_out: bool) -> None:
-    if not timed_out and not _is_full(collector):
-        check_end(step.query, end)
-    collector.finish(end, timed_out=timed_out)
-
-
 def _is_full(collector: Collector) -> bool:
     """Return True if a collector needs no more output, so that rg is ended."""
     return bool(getattr(collector, "full", False))
@@ -418,92 +468,7 @@ async def _read(child: AsyncChild | AsyncOutput, collector: Collector, meter: "M
     return scope.cancelled_caught
 
 
-async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
-    runs = Runs(plan, partial(start, binary), ordered=step.query.streamed)
-    deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
-    async with _closing(runs), AsyncExitStack() as slots:
-        if plan.parts:  # an iterable of items may search, too, and would wait for a slot forever
-            with anyio.CancelScope(deadline=deadline) as waiting:
-                await slots.enter_async_context(slot())
-            if waiting.cancelled_caught:
-                return step.collector(), runs.end(step.query), True
-        collector = _begin(step, meter)
-        while await _ask(runs, slots, deadline):
-            part, started = runs.next()
-            _prepare(collector, part)
-            async with started as child:
-                is_late = await _read(child, collector, meter, deadline)
-                end = await child.wait()
-            if _is_full(collector):
-                runs.add(end)
-                break
-            if not is_late and runs.retry(end, everything=True):
-                collector = _begin(step, meter)
-                continue
-            runs.add(end)
-            if is_late and not end.panicked and (runs.unfinished or not end.partial):
-                return collector, runs.end(step.query), True
-            try:
-                collector.end_run(end)
-            except UnknownTypeError:
-                raise await with_suggestions(end, binary) from None
-    return collector, runs.end(step.query), _is_late(runs.error)
-
-
-def _run_blocking(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
-    runs = Runs(plan, lambda part: start_blocking(binary, part, step.timeout, begun), ordered=step.query.streamed)
-    begun = time.monotonic()
-    with _closing_blocking(runs), ExitStack() as slots:
-        if plan.parts and not slots.enter_context(blocking_slot(step.timeout)):
-            return step.collector(), runs.end(step.query), True
-        collector = _begin(step, meter)
-        while _ask_blocking(runs, slots):
-            part, started = runs.next()
-            _prepare(collector, part)
-            with started as child:
-                while not _is_full(collector) and (chunk := child.read(whole=collector.ended)):
-                    collector.feed(chunk)
-                    if meter is not None:
-                        meter.feed(chunk, collector)
-                if _is_full(collector):
-                    child.kill()
-                end = child.end()
-            if _is_full(collector):
-                runs.add(end)
-                break
-            if not child.timed_out and runs.retry(end, everything=True):
-                collector = _begin(step, meter)
-                continue
-            runs.add(end)
-            if child.timed_out and (runs.unfinished or not end.partial):
-                return collector, runs.end(step.query), True
-            try:
-                collector.end_run(end)
-            except UnknownTypeError:
-                raise with_suggestions_blocking(end, binary) from None
-    return collector, runs.end(step.query), _is_late(runs.error)
-
-
-@asynccontextmanager
-async def _closing(runs: Runs[AsyncChild | AsyncOutput]) -> AsyncGenerator[None]:
-    """Close the plan of a search at its end, and end the runs whose output was not read."""
-    try:
-        yield
-    finally:
-        for child in runs.close():
-            await child.__aexit__()
-
-
-@contextmanager
-def _closing_blocking(runs: Runs[BlockingChild | BlockingOutput]) -> Generator[None]:
-    try:
-        yield
-    finally:
-        for child in runs.close():
-            child.__exit__()
-
-
-async def _ask(runs: Runs[AsyncChild | AsyncOutput], slots: AsyncExitStack, deadline: float) -> bool:
+async def _ask(runs: AsyncRuns, slots: AsyncExitStack, deadline: float) -> bool:
     """Return True if there is a run to read; ask for further runs, until the deadline, without holding a slot."""
     if runs.asks:
         await slots.aclose()
@@ -515,17 +480,21 @@ async def _ask(runs: Runs[AsyncChild | AsyncOutput], slots: AsyncExitStack, dead
     return bool(runs.pending)
 
 
-def _ask_blocking(runs: Runs[BlockingChild | BlockingOutput], slots: ExitStack) -> bool:
+def _read_blocking(child: BlockingChild | BlockingOutput, collector: Collector, meter: "Meter | None") -> None:
+    """Read rg's output until the collector is full, and kill rg then; at the time limit, the child kills it."""
+    while not _is_full(collector) and (chunk := child.read(whole=collector.ended)):
+        collector.feed(chunk)
+        if meter is not None:
+            meter.feed(chunk, collector)
+    if _is_full(collector):
+        child.kill()
+
+
+def _ask_blocking(runs: BlockingRuns, slots: ExitStack) -> bool:
     if runs.asks:
         slots.close()
         run_blocking(runs.ask())
     return bool(runs.pending)
-
-
-def _prepare(collector: Collector, part: Part) -> None:
-    """Tell a collector that the next files come in order."""
-    if part.in_order and isinstance(collector, OrderedCollector):
-        collector.begin_ordered()
 
 
 def _is_late(error: Exception | None) -> bool:

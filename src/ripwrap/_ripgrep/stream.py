@@ -6,18 +6,16 @@ An `Answer` converts the output to the items that an operation yields; each oper
 
 import itertools
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Generic, TypeVar
 
 from ripwrap._ripgrep.decoder import LARGE_RECORD
-from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.named_paths import check_end, check_named, check_named_blocking
 from ripwrap._ripgrep.place import Part, Plan
-from ripwrap._ripgrep.planning import Runs, plan
-from ripwrap._ripgrep.process import parse_stderr, start, start_blocking
-from ripwrap._ripgrep.progress import OnProgress, count_json, count_paths, meter_answer
+from ripwrap._ripgrep.planning import AsyncRuns, BlockingRuns, plan
+from ripwrap._ripgrep.process import parse_stderr
+from ripwrap._ripgrep.progress import Meter, MeteredAnswer, OnProgress, count_json, count_paths
 from ripwrap._ripgrep.protocols import Answer
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import (
@@ -49,8 +47,7 @@ async def stream(  # noqa: C901 - no nested generators, which would take time fo
     await check_named(query)
     binary = await find_usable_rg(query, rg)
     planned = Plan((Part(query),)) if query.is_plain else await plan(query, AsyncRunner(binary), None)
-    runs = Runs(planned, partial(start, binary), ordered=True)
-    try:
+    async with AsyncRuns(planned, binary, ordered=True) as runs:
         while (runs.asks and await runs.ask()) or runs.pending:
             _, started = runs.next()
             async with started as child:
@@ -70,12 +67,12 @@ async def stream(  # noqa: C901 - no nested generators, which would take time fo
                     yield item
             except UnknownTypeError:
                 raise await with_suggestions(end, binary) from None
-    finally:
-        for child in runs.close():
-            await child.__aexit__()
     end = runs.end(query)
     await parse_stderr(end)
-    for item in _finish(query, answer, end, runs.error):
+    if runs.error is not None:
+        raise runs.error
+    check_end(query, end)
+    for item in answer.finish(end):
         yield item
 
 
@@ -97,8 +94,7 @@ def stream_blocking(query: Query, answer: Answer[T], rg: Rg, timeout: float | No
     check_named_blocking(query)
     binary = find_usable_rg_blocking(query, rg, timeout)
     planned = Plan((Part(query),)) if query.is_plain else _plan_blocking(query, binary, timeout, begun)
-    runs = Runs(planned, lambda part: start_blocking(binary, part, timeout, begun), ordered=True)
-    try:
+    with BlockingRuns(planned, binary, timeout, begun, ordered=True) as runs:
         while (runs.asks and run_blocking(runs.ask())) or runs.pending:
             _, started = runs.next()
             with started as child:
@@ -117,10 +113,11 @@ def stream_blocking(query: Query, answer: Answer[T], rg: Rg, timeout: float | No
                 yield from answer.end_run(end)
             except UnknownTypeError:
                 raise with_suggestions_blocking(end, binary) from None
-    finally:
-        for child in runs.close():
-            child.__exit__()
-    yield from _finish(query, answer, runs.end(query), runs.error)
+    if runs.error is not None:
+        raise runs.error
+    end = runs.end(query)
+    check_end(query, end)
+    yield from answer.finish(end)
 
 
 def _plan_blocking(query: Query, binary: RgBinary, timeout: float | None, begun: float) -> Plan:
@@ -132,36 +129,28 @@ def _plan_blocking(query: Query, binary: RgBinary, timeout: float | None, begun:
     return made
 
 
-def _finish(query: Query, answer: Answer[T], end: Exit, error: Exception | None) -> Iterator[T]:
-    """Yield the items that are complete only at the end of the search; raise an error if nothing could be searched."""
-    if error is not None:
-        raise error
-    check_end(query, end)
-    yield from answer.finish(end)
-
-
 @dataclass(frozen=True, slots=True)
 class StreamRequest(Generic[T]):
     """Checked arguments of an operation that yields items as rg writes them."""
 
     query: Query
-    answer: Callable[[], Answer[T]]
+    answer: Answer[T]
 
 
 def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | None) -> StreamRequest[T]:
     """Return a request that also reports its progress; if `report` is `None`, return the request itself."""
-    check_callback(report)
     if report is None:
         return request
+    check_callback(report)
     count = count_json if request.query.patterns else count_paths
-    return StreamRequest(request.query, lambda: meter_answer(request.answer(), report, limit, count))
+    return StreamRequest(request.query, MeteredAnswer(request.answer, Meter(report, count, limit)))
 
 
 def run_stream(request: StreamRequest[T], rg: Rg) -> AsyncGenerator[T]:
     """Run rg and yield the items; raise what `stream()` raises."""
-    return stream(request.query, request.answer(), rg)
+    return stream(request.query, request.answer, rg)
 
 
 def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
     """Run rg and yield the items, blocking; raise what `stream_blocking()` raises."""
-    return stream_blocking(request.query, request.answer(), rg, check_timeout(timeout))
+    return stream_blocking(request.query, request.answer, rg, check_timeout(timeout))

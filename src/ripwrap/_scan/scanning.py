@@ -208,10 +208,10 @@ class LineAnswer(SearchAnswer[FoundLine]):
     _file = ""
 
     def feed(self, chunk: bytes) -> Iterator[FoundLine]:
-        return self._lines(self._feed(chunk))
+        return self._lines(cast("Iterator[Record]", super().feed(chunk)))
 
     def end_run(self, end: Exit) -> Iterator[FoundLine]:
-        return self._lines(self._end_run(end))
+        return self._lines(cast("Iterator[Record]", super().end_run(end)))
 
     def _lines(self, messages: Iterator[Record]) -> Iterator[FoundLine]:
         for message in messages:
@@ -508,7 +508,7 @@ class Scanning:
             (one,) = part.rules
             options: SearchOptions = {**request.options, "multiline": True} if one.rule.multiline else request.options
             query = capturing_query("scan()", [one.rule.pattern], one.groups, request.cwd, request.paths, options)
-            return StreamRequest(for_scan(query), partial(LineAnswer, None))
+            return StreamRequest(for_scan(query), LineAnswer(None))
         patterns, file = part.patterns(), None
         if sum(map(len, patterns)) > _LONG_PATTERNS:
             file = os.path.join(self._directory, "patterns-of-run")
@@ -516,7 +516,7 @@ class Scanning:
         query = placed_search(
             "scan()", patterns, request.cwd, request.paths, widened(request.options), pattern_file=file
         )
-        return StreamRequest(for_scan(query), partial(LineAnswer, None))
+        return StreamRequest(for_scan(query), LineAnswer(None))
 
     def listing(self) -> StreamRequest[str]:
         """Return the request that lists the files, for the rules that find files by name."""

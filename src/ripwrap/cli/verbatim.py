@@ -78,7 +78,7 @@ def print_verbatim(search: TerminalSearch) -> int:
         "search_messages()", search.pattern, search.run.cwd, search.paths, search.options, keeps_errors=True
     )
     query = replace(query, mode="lines", printing=tuple(_printing(search)))
-    request = StreamRequest(query, lambda: _LinesAnswer(search))
+    request = StreamRequest(query, _LinesAnswer(search))
     found, messages, errors = False, not search.run.no_messages, list[PathError]()
     with printed_warnings(messages=messages) as warned:
         for item in run_stream_blocking(request, search.run.rg, None):

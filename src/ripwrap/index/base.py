@@ -578,10 +578,7 @@ class BaseIndex:
                 number = number_of(database, view)
                 if number is None:
                     return None
-                checks = self._store.checks
-                return search(
-                    database, postings, checks, view, number, query, limit, vectors, shown, self._depth, evidence
-                )
+                return search(database, postings, view, number, query, limit, vectors, shown, self._depth, evidence)
 
         return self._store.run(find)
 

@@ -46,7 +46,7 @@ from ripwrap.index.storage.tables import (
     remove_unused,
     rows_of,
     rows_of_latest_view,
-    set_digests,
+    set_stamps_digest,
     stamps_digest_of,
 )
 
@@ -112,8 +112,6 @@ def refresh(
         if generation != expected and not insist:
             return None
         unchanged = stamps_digest_of(database, number) == found.digest()
-        if unchanged:
-            store.checks.check_view(database, number)
         notes = notes_of(database, number) if unchanged else []
         known = {} if unchanged else rows_of(database, number)
     if unchanged:
@@ -232,7 +230,7 @@ def _write_differences(
         counts.chunks_removed += remove_unused(database, blob)
     # A row that must be checked again has a stamp that no file has, so the next refresh computes a different digest.
     rows = sorted(known.values(), key=_PATH)
-    set_digests(database, number, Stamps.of([*map(_PATH, rows)], map(_STAMP, rows)).digest(), rows)
+    set_stamps_digest(database, number, Stamps.of([*map(_PATH, rows)], map(_STAMP, rows)).digest())
     if progress is not None:
         progress(Progress(files=len(differing), total=len(differing), chunks=counts.chunks))
 

@@ -1,7 +1,7 @@
 """Search in an index: find chunks by words and by embeddings, and rank them together, in the same way as `rank()`."""
 
 import re
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -20,11 +20,10 @@ from ripwrap._ranking.scoring import (
 from ripwrap._ranking.word_query import MAX_QUERY_WORDS, LongQuery, WordQuery
 from ripwrap.index.file_state import ChunkSpan, IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
-from ripwrap.index.storage.database import DamageError, check, decode_text, select_in
+from ripwrap.index.storage.database import check, decode_text, select_in
 from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.postings import PostingsReader, WordMatches
-from ripwrap.index.storage.sums import RowChecks, names_of
-from ripwrap.index.storage.tables import View, indexed_file
+from ripwrap.index.storage.tables import View, indexed_file, names_of
 from ripwrap.results import RankedChunk
 
 _LIKE_SIGN = re.compile("(?=[!%_])")
@@ -34,11 +33,10 @@ VECTOR_WEIGHT = 0.34
 """Default weight of embeddings in the score of a file; the weight of words is 1."""
 
 # SQL for chunks that belong to a view. CROSS JOIN makes SQLite join the tables in this order, so that it starts from
-# the few chunks of the list: https://sqlite.org/optoverview.html, 'Manual Control of Query Plans'. The unary `+` makes
-# it read the table `tree`, whose checksum is compared, and not the index `tree_blob`, which may be damaged alone.
+# the few chunks of the list: https://sqlite.org/optoverview.html, 'Manual Control of Query Plans'.
 _IN_VIEW = (
     " FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
-    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND +tree.blob = blob.id WHERE chunk.id IN ({})"
+    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
 )
 _SELECT_IN_VIEW = f"SELECT chunk.id, blob.path, chunk.start, chunk.digest{_IN_VIEW}"
 _SELECT_CANDIDATES = (
@@ -49,7 +47,7 @@ _SELECT_CANDIDATES = (
 _SELECT_FIRST = "SELECT blob, min(id) FROM chunk WHERE blob IN ({}) GROUP BY blob"
 _SELECT_EMPTY = (
     "SELECT blob.id, blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns FROM blob"
-    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND +tree.blob = blob.id"
+    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id"
     " WHERE blob.id IN ({}) AND NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.blob = blob.id)"
 )
 
@@ -79,7 +77,6 @@ class IndexResults:
 def search(
     database: Connection,
     postings: PostingsReader,
-    checks: RowChecks,
     view: View,
     number: int,
     query: WordQuery,
@@ -94,7 +91,6 @@ def search(
     Args:
         database: The index, in a transaction.
         postings: Reader of the full-text search of the index.
-        checks: Checksums of rows that were compared.
         view: View to search.
         number: Id of the view in the tables.
         query: Parsed query.
@@ -105,7 +101,6 @@ def search(
         evidence: Paths that similar commits changed, each with a value from 0 to 1.
     """
     log_remark(query)
-    checks.check_view(database, number)
     similar = vectors.search(database, number) if vectors is not None and vectors.search is not None else None
     weight, unavailable, incomplete = 0.0, "", ""
     if vectors is not None and similar is not None:
@@ -115,16 +110,15 @@ def search(
     if query.long is not None:
         query = _with_rarest(query, query.long, postings)
     match = postings.match(query.weighted(dict.fromkeys(query.words, 1.0)))
-    defined = _find_definitions(database, query.symbols)
+    symbols = list(query.symbols)
+    defined = {row for (row,) in select_in(database, "SELECT chunk FROM definition WHERE name IN ({})", symbols)}
     named = _find_named(database, number, query)
     words = _named_pool(database, match, named)
     if weight < 1:
-        words += _word_pool(database, checks, match, number, defined)
+        words += _word_pool(database, match, number, defined)
     worths = word_worths(query.words, match.having, match.total)
     files: dict[int, IndexedFile] = {}
-    checks.check_chunks(database, {row for row, _ in (*words, *(similar or ()))} | defined.keys())
-    names = _names_of_chunks(database, {row for row, _ in (*words, *(similar or ()))} | defined.keys())
-    _check_names(names, query.symbols, defined)
+    names = _names_of_chunks(database, {row for row, _ in (*words, *(similar or ()))})
     chunks = _read_candidates(
         database, view, number, names, files, dict(words), dict((similar or ()) if weight else ())
     )
@@ -151,9 +145,7 @@ def _with_rarest(query: WordQuery, long: LongQuery, postings: PostingsReader) ->
     return replace(query, words=tuple(word for word in long.weights if word in best)) if best else query
 
 
-def _word_pool(
-    database: Connection, checks: RowChecks, match: WordMatches, view: int, defined: Mapping[int, Container[str]]
-) -> Pool:
+def _word_pool(database: Connection, match: WordMatches, view: int, defined: Collection[int]) -> Pool:
     """Return ids and BM25 of chunks of a view: the chunks with the highest BM25, then some chunks of `defined`.
 
     `defined` has the ids of the chunks that define a symbol of the query. Up to `POOL_SIZE` of them are added, if they
@@ -163,8 +155,12 @@ def _word_pool(
     """
 
     def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int, bytes]]:
-        checks.check_chunks(database, rows)
-        return _keep_in_view(database, view, rows)
+        """Map ids of chunks to path, start and digest; drop chunks that are not in the view."""
+        check()
+        return {
+            row: (path if isinstance(path, bytes) else path.encode(), start, digest)
+            for row, path, start, digest in select_in(database, _SELECT_IN_VIEW, list(rows), [view])
+        }
 
     pool = best_rows(match.best, locate)
     known = {row for row, _ in pool}
@@ -198,43 +194,14 @@ def _named_pool(database: Connection, match: WordMatches, named: Collection[int]
     return list((first | scores).items())
 
 
-def _find_definitions(database: Connection, symbols: Collection[str]) -> dict[int, set[str]]:
-    """Return the ids of the chunks that define at least one of the symbols, each with the symbols that it defines."""
-    found: dict[int, set[str]] = {}
-    for row, name in select_in(database, "SELECT chunk, name FROM definition WHERE name IN ({})", list(symbols)):
-        found.setdefault(row, set()).add(name)
-    return found
-
-
 def _names_of_chunks(database: Connection, rows: Collection[int]) -> dict[int, tuple[str, ...]]:
-    """Map chunks to the names that they define: all chunks of the contents of the chunks with ids in `rows`.
-
-    The checksums of these contents were compared before.
-    """
+    """Map chunks to the names that they define: all chunks of the contents of the chunks with ids in `rows`."""
     statement = (
         "SELECT DISTINCT blob.id, blob.names FROM chunk JOIN blob ON blob.id = chunk.blob WHERE chunk.id IN ({})"
     )
     names = {blob: names_of(stored) for blob, stored in select_in(database, statement, list(rows))}
     first: dict[int, int] = dict(select_in(database, _SELECT_FIRST, list(names)))
     return {first[blob] + place: of_chunk for blob, some in names.items() for place, of_chunk in enumerate(some)}
-
-
-def _check_names(
-    names: Mapping[int, Container[str]], symbols: Collection[str], defined: Mapping[int, Container[str]]
-) -> None:
-    """Compare the rows of the table `definition` with the names that some chunks define."""
-    right = {(row, name) for row, some in names.items() for name in symbols if name in some}
-    if right != {(row, name) for row, some in defined.items() for name in symbols if name in some}:
-        raise DamageError("the names that files define are incomplete")
-
-
-def _keep_in_view(database: Connection, view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int, bytes]]:
-    """Map ids of chunks to path, start and digest; drop chunks that are not in the view (the files of a branch)."""
-    check()
-    return {
-        row: (path if isinstance(path, bytes) else path.encode(), start, digest)
-        for row, path, start, digest in select_in(database, _SELECT_IN_VIEW, list(rows), [view])
-    }
 
 
 @dataclass(slots=True)

@@ -140,14 +140,12 @@ class Trigrams:
     def _find(self, database: Connection, view: View, required: Required | None) -> FoundFiles | None:
         if required is None:
             with read_transaction(database):
-                self._store.checks.check_view(database, number_of(database, view))
                 return _all_files(database, view)
         for _ in range(_ATTEMPTS):
             try:
                 if not self._store.is_read_only:
                     self._update(database, view)
                 with self._reading(database) as searcher:
-                    self._store.checks.check_view(database, number_of(database, view))
                     return _found_files(database, view, searcher, required)
             except RebuildError as error:
                 if self._store.is_read_only:

@@ -6,7 +6,7 @@ encodings are guessed last.
 """
 
 import os
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
@@ -159,6 +159,7 @@ def _named(what: str) -> str:
 
 
 PLACE_OPTIONS = ("where", "rev", "repositories", "inside", "on")
+_PLACE_NAMES = frozenset(PLACE_OPTIONS)
 
 
 class PlaceOptions(TypedDict, total=False):
@@ -404,21 +405,33 @@ def placed_search(
     *,
     sorts: bool = True,
     keeps_errors: bool = False,
-    **known: Any,
+    include_zero: bool = False,
+    arguments: Collection[str] = ARGUMENTS,
+    captures: str | None = None,
+    pattern_file: str | None = None,
 ) -> Query:
-    """Return the query of a search, with the place in which it looks; see `search_query()`, which gets `known`.
+    """Return the query of a search, with the place in which it looks; see `search_query()`.
 
     Unless the results keep the order of rg's output (`sorts`), rg is not asked to sort, for which it would use one
     thread. `keeps_errors` says that the answer has a place for errors, so that a missing path is not raised.
     """
-    layers, plain = _split(operation, options)
-    for name in ("sort", "sortr") if sorts and layers.detected else ():
-        if options.get(name) not in (None, "none"):
-            raise combination_error(name, Hint("encoding", "detect"))
-    folder, on = _start(layers.base, cwd)
-    query = search_query(pattern, folder, paths, plain, mode, on=on, **known)
-    query = _settle(layers, query if keeps_errors else must_exist(query))
-    return query if sorts else query.without("sort", "sortr")
+    layers: Layers | None = None
+    on: RgHost | None = None
+    if names_place(options):
+        layers, options = _split(operation, options)
+        for name in ("sort", "sortr") if sorts and layers.detected else ():
+            if options.get(name) not in (None, "none"):
+                raise combination_error(name, Hint("encoding", "detect"))
+        cwd, on = _start(layers.base, cwd)
+    query = search_query(
+        pattern, cwd, paths, options, mode, include_zero=include_zero, arguments=arguments, on=on, captures=captures,
+        pattern_file=pattern_file,
+    )  # fmt: skip
+    if not keeps_errors:
+        query = must_exist(query)
+    if layers is not None:
+        query = _settle(layers, query)
+    return query if sorts or {"sort", "sortr"}.isdisjoint(query.options) else query.without("sort", "sortr")
 
 
 def placed_files(
@@ -429,14 +442,22 @@ def placed_files(
     arguments: Sequence[str] = ARGUMENTS[1:],
 ) -> Query:
     """Return the query that lists files in a place; see `placed_search()` and `files_query()`."""
+    if not names_place(options):
+        return must_exist(files_query(cwd, paths, options, arguments))
     layers, plain = _split(operation, options)
     folder, on = _start(layers.base, cwd)
-    query = files_query(folder, paths, plain, arguments, on)
-    return _settle(layers, must_exist(query))
+    return _settle(layers, must_exist(files_query(folder, paths, plain, arguments, on)))
+
+
+def names_place(options: Mapping[str, Any]) -> bool:
+    """Return True if options say where a search looks, besides the files of its directory."""
+    return options.get("encoding") == "detect" or not _PLACE_NAMES.isdisjoint(options)
 
 
 def options_of_rg(options: Mapping[str, Any]) -> SearchOptions:
     """Return the options of a call without those of its place, as in a query."""
+    if not names_place(options):
+        return plain_options(options)
     left_out = (*PLACE_OPTIONS, "encoding") if options.get("encoding") == "detect" else PLACE_OPTIONS
     return plain_options(without_options(options, left_out))
 
@@ -472,7 +493,8 @@ def _settle(layers: Layers, query: Query) -> Query:
         return _in_items(layers, query, inner)
     if layers.texts:
         outer: Mapping[str, bytes | None] = query.overlay.texts if query.overlay else {}
-        query = check_overlay(replace(query, overlay=Texts(merge_texts(layers.texts, query.cwd, outer))))
+        overlay = Texts(merge_texts(layers.texts, query.cwd, outer))
+        query = check_overlay(replace(query, overlay=overlay), overlay)
     if layers.formats:
         from ripwrap.places.inside import in_files
 

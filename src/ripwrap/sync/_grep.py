@@ -2,7 +2,6 @@
 """Blocking twins of the functions of `ripwrap._operations.grep`, for `ripwrap.sync`."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, page_counts, run_grep
@@ -58,7 +57,7 @@ def grep(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file that several
-            of them reach is searched once.
+            of them reach under one name is searched once (rg-facts 63).
         limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
             (`max_count` is the limit for each file; further matches of the file are not counted.)
         max_files: Maximum number of files on the page; `None` is no limit.
@@ -92,8 +91,10 @@ def grep(
     `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
     condition = near_condition(near, within, options)
-    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, count=count)
-    request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
+    request = grep_request(
+        pattern, cwd, paths, limit, max_files, offset, timeout, options,
+        explain=explain, coverage=coverage, near=condition, count=count,
+    )  # fmt: skip
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = BlockingRunner(rg, meter=meter)

@@ -115,9 +115,9 @@ def search(
     The call itself raises the errors about arguments and missing packages. The first iteration raises the other errors.
     """
     if captures:
-        with_groups_of = captures_request(pattern, cwd, paths, limit, options)
-        return run_stream_blocking(metered(with_groups_of, on_progress, limit), rg, timeout=timeout)
-    request = search_request(pattern, cwd, paths, limit, options)
+        request = captures_request(pattern, cwd, paths, limit, options)
+    else:
+        request = search_request(pattern, cwd, paths, limit, options)
     return run_stream_blocking(metered(request, on_progress, limit), rg, timeout=timeout)
 
 

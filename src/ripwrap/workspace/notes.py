@@ -160,7 +160,7 @@ async def unsearched_notes(
     files = {name: value for name, value in options.items() if name in FileOptions.__annotations__}
     chosen = cast("SearchOptions", {**scope.options, **files})
     timeout = MAX_SECONDS if scope.timeout is None else min(MAX_SECONDS, scope.timeout)
-    request = coverage_request(location.cwd, location.paths, chosen, timeout, read=False, inside=location.cwd)
+    request = coverage_request(location.cwd, location.paths, chosen, timeout, read=False)
     try:
         coverage = await run_coverage(run, request)
     except (SearchError, OSError):

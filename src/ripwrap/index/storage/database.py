@@ -5,6 +5,7 @@ not commit.
 """
 
 import functools
+import re
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -76,6 +77,9 @@ def connect(uri: str, *, log: bool) -> Connection:
         database.execute(_CACHE_SIZE)
         database.execute(_LOG_SIZE_LIMIT).close()
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except UnicodeDecodeError as error:  # SQLite's message quotes a damaged text of the schema
+        database.close()
+        raise DamageError(f"{error}") from error
     except BaseException:
         database.close()
         raise
@@ -271,8 +275,8 @@ def last_id(database: Connection, table: str) -> int:
     return found
 
 
-SCHEMA_VERSION = 4
-"""Version of the tables; version 2 had full-text search in SQLite, and version 3 had no checksums."""
+SCHEMA_VERSION = 5
+"""Version of the tables; version 2 had full-text search in SQLite, and version 4 had checksums of rows."""
 
 MARK_KEY = "mark"
 """Key of the ownership mark in the table `meta`; see `ownership.py`."""
@@ -283,27 +287,27 @@ SENT_KEY = "sent "
 IS_SENT = f"substr(key, 1, {len(SENT_KEY)}) = '{SENT_KEY}'"
 """SQL condition for the rows of the table `meta` whose keys begin with `SENT_KEY`."""
 
-_TABLES = (
+_DECLARATIONS = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     # A view is a directory, on a branch, with the options that choose its files. `generation` is a random number that
     # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970. `stamps`
     # is the digest of the paths and stamps of all its files in `tree`: a refresh that computes the same digest has
-    # nothing to do. `sum` is the checksum of this row and of the rows in `tree`; see `sums.py`. `root` and `name`, and
+    # nothing to do. `root` and `name`, and
     # the paths and symbols below, have no type, so that SQLite stores text and bytes as they are
     # (https://sqlite.org/datatype3.html#determination_of_column_affinity).
     """CREATE TABLE view (
         id INTEGER PRIMARY KEY, root, options TEXT NOT NULL, name, generation INTEGER NOT NULL,
-        changed INTEGER NOT NULL, stamps BLOB, sum BLOB, UNIQUE (root, options, name)
+        changed INTEGER NOT NULL, stamps BLOB, UNIQUE (root, options, name)
     )""",
     # The content of a file, with the path of the file. Branches with the same content at the same path share the row.
     # With AUTOINCREMENT, here and below, no number is used twice (https://sqlite.org/autoinc.html), so that a document
     # of a removed row is never mistaken for the document of another row. `trigrams` is the id if the content has a
     # document of trigrams, the negative id if it never gets such a document, NULL if the content was not read yet; see
     # `trigrams.py`. `names` has the compressed names that the chunks define; with them, the rows in `definition` are
-    # compared, found and deleted. `sum` is the checksum of this row and of the rows in `chunk`; see `sums.py`.
+    # found and deleted.
     """CREATE TABLE blob (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, names BLOB NOT NULL,
-        sum BLOB NOT NULL, UNIQUE (path, digest)
+        UNIQUE (path, digest)
     )""",
     "CREATE INDEX blob_trigrams ON blob (trigrams)",
     # The directory of trigrams, a random number that changes with its documents, and their number.
@@ -336,6 +340,10 @@ _TABLES = (
     # The number of values in a vector of a model. `generation` is a random number that changes with the vectors.
     "CREATE TABLE model (name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, generation INTEGER NOT NULL) WITHOUT ROWID",
 )
+_TABLES = tuple(
+    re.sub(r"(\w+) INTEGER NOT NULL", r"\g<0> CHECK (typeof(\1) = 'integer')", table) for table in _DECLARATIONS
+)
+"""SQL of the tables. With the constraints, `PRAGMA quick_check` reports a number that has become a text."""
 _CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree", "trigrams")
 
 

@@ -48,7 +48,6 @@ from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError, limit_adv
 from ripwrap.index.storage.files import IndexFiles, foreign_file_error, is_blank, known_mark, make_mark
 from ripwrap.index.storage.packages import HAS_SQLITE, Connection, sqlite3
 from ripwrap.index.storage.postings import Postings
-from ripwrap.index.storage.sums import RowChecks
 
 LOCK_PATIENCE = 30.0  # seconds to wait while another process opens or deletes the file
 
@@ -80,7 +79,6 @@ class Store:
         self.folder = folder
         self.files: IndexFiles = IndexFiles(folder, in_project=ignored, named=named)
         self.postings: Postings = Postings(folder)
-        self.checks: RowChecks = RowChecks(self.files.database)
         self.path: Path = self.files.database
         self.versions: dict[str, str] = {"schema": str(SCHEMA_VERSION), **versions}
         self._lock = threading.RLock()  # so that `close()` does not wait for a call that Ctrl-C has ended
@@ -146,7 +144,7 @@ class Store:
                     self._make_room()
                     raise
                 except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as error:
-                    # A damaged value may have any type. If all rows are sound, the error has another cause.
+                    # A damaged value may have any type. If SQLite finds no damage, the error has another cause.
                     if not (why := self._why_damaged()):
                         raise
                     self._check_writable(error)
@@ -166,14 +164,14 @@ class Store:
                 checkpoint(self._database)
 
     def _why_damaged(self) -> str:
-        """Compare all rows of the open database with their checksums; return the reason if they are damaged."""
+        """Let SQLite check the open database; return the damage that it finds."""
         if self._database is None:
             return ""
         try:
-            self.checks.check_everything(self._database)
-        except (DamageError, sqlite3.Error, TypeError, ValueError, AttributeError, OverflowError) as error:
+            found = self._database.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except sqlite3.Error as error:
             return f"{error}"
-        return ""
+        return "" if found == "ok" else f"{found}"
 
     def read_only(self, call: Callable[[Connection], T]) -> T | None:
         """Call `call` with the database as it is, on a new connection.

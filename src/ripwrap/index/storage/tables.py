@@ -3,7 +3,7 @@
 import json
 import secrets
 import time
-from collections.abc import Sequence
+import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,10 +12,17 @@ from ripwrap._ripgrep.command import follows_links
 from ripwrap._text import as_utf8
 from ripwrap.index.file_state import IndexedFile, Stamp
 from ripwrap.index.splitting import SplitText
-from ripwrap.index.storage.database import IS_SENT, SENT_KEY, decode_text, encode_text, last_id, to_integer
+from ripwrap.index.storage.database import (
+    IS_SENT,
+    SENT_KEY,
+    DamageError,
+    decode_text,
+    encode_text,
+    last_id,
+    to_integer,
+)
 from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.postings import PostingsWriter, change_count
-from ripwrap.index.storage.sums import checked_rows, compress_names, names_of, sum_of_blob, sum_of_view
 
 WITHOUT_VECTOR = (
     "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
@@ -95,13 +102,9 @@ def stamps_digest_of(database: Connection, number: int | None) -> bytes | None:
     return None if row is None else row[0]
 
 
-def set_digests(database: Connection, number: int, stamps: bytes, rows: Sequence[Row]) -> None:
-    """Store the digest of the paths, sizes and times of a view's files, and the checksum of the view.
-
-    Call this after all changes of the rows of the files, which are `rows`, in the order of their paths.
-    """
-    checksum = sum_of_view(database, number, rows)
-    database.execute("UPDATE view SET stamps = ?, sum = ? WHERE id = ?", (stamps, checksum, number))
+def set_stamps_digest(database: Connection, number: int, stamps: bytes) -> None:
+    """Store the digest of the paths, sizes and times of a view's files, after all changes of their rows."""
+    database.execute("UPDATE view SET stamps = ? WHERE id = ?", (stamps, number))
 
 
 def generation_of(database: Connection, view: View) -> int | None:
@@ -119,7 +122,9 @@ def number_of(database: Connection, view: View) -> int | None:
 
 def rows_of(database: Connection, number: int | None) -> dict[str, Row]:
     """Return the stored rows of the files of a view, by path; empty if `number`, the id of the view, is `None`."""
-    return {row[0]: Row._make(row) for row in checked_rows(database, number)}
+    statement = "SELECT path, blob, note, size, mtime_ns, ctime_ns FROM tree WHERE view = ?"
+    rows = (Row(decode_text(path), *others) for path, *others in database.execute(statement, (number,)))
+    return {row.path: row for row in rows}
 
 
 def notes_of(database: Connection, number: int | None) -> list[tuple[str, str]]:
@@ -143,12 +148,12 @@ def rows_of_latest_view(database: Connection, view: View) -> dict[str, Row]:
 def mark_changed(database: Connection, view: View) -> int:
     """Give a view a new generation and the current time, and return the id of the view; make the view if it is missing.
 
-    The stored digests of its files are removed. `set_digests()` sets them again after the changes.
+    The stored digest of its files is removed. `set_stamps_digest()` sets it again after the changes.
     """
     database.execute(
         "INSERT INTO view (root, options, name, generation, changed) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET generation = excluded.generation, changed = excluded.changed,"
-        " stamps = NULL, sum = NULL",
+        " stamps = NULL",
         (*view.key, secrets.randbits(62), time.time_ns()),
     )
     number = number_of(database, view)
@@ -198,18 +203,15 @@ def digests_of(database: Connection, path: str) -> list[bytes]:
 def add_blob(database: Connection, postings: PostingsWriter, path: str, digest: bytes, text: SplitText) -> int:
     """Add the content of a file to the index, with its chunks, and return the id of the content."""
     first = last_id(database, "chunk") + 1
-    names = compress_names(text.names)
-    chunks = [
-        (number, *position[:-1], digest, position.symbol and encode_text(position.symbol))
-        for number, (position, digest) in enumerate(zip(text.positions, text.digests, strict=True), first)
-    ]
-    stored = encode_text(path)
-    statement = "INSERT INTO blob (path, digest, names, sum) VALUES (?, ?, ?, ?)"
-    values = stored, digest, names, sum_of_blob(stored, digest, names, chunks)
-    blob = int(database.execute(statement, values).lastrowid or 0)
+    names = zlib.compress("\n".join(map(" ".join, text.names)).encode(), 1)
+    statement = "INSERT INTO blob (path, digest, names) VALUES (?, ?, ?)"
+    blob = int(database.execute(statement, (encode_text(path), digest, names)).lastrowid or 0)
     database.executemany(
         "INSERT INTO chunk (blob, id, start, at, size, line, last, digest, symbol) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        ((blob, *chunk) for chunk in chunks),
+        (
+            (blob, number, *position[:-1], digest, position.symbol and encode_text(position.symbol))
+            for number, (position, digest) in enumerate(zip(text.positions, text.digests, strict=True), first)
+        ),
     )
     database.executemany(
         "INSERT INTO definition (name, chunk) VALUES (?, ?)",
@@ -218,6 +220,17 @@ def add_blob(database: Connection, postings: PostingsWriter, path: str, digest: 
     postings.add(blob, first, as_utf8(path), text)
     change_count(database, len(text.positions))
     return blob
+
+
+@lru_cache(maxsize=2048)
+def names_of(stored: bytes | None) -> tuple[tuple[str, ...], ...]:
+    """Return the names that each chunk of a content defines, as `add_blob()` has compressed them."""
+    if not stored:
+        return ()
+    try:
+        return tuple(tuple(line.split(" ")) if line else () for line in zlib.decompress(stored).decode().split("\n"))
+    except (zlib.error, UnicodeDecodeError, TypeError) as error:
+        raise DamageError("a list of names is damaged") from error
 
 
 def remove_unused(database: Connection, blob: int) -> int:
