@@ -113,14 +113,7 @@ class Gate:
     def __init__(self, app: ASGIApp, hosts: Iterable[str], limits: ServerLimits) -> None:
         """Set the application behind the gate.
 
-        Args:
-            app: The application.
-            hosts: Names and addresses that `Host` and `Origin` may have. One with a port is accepted only with that
-                port, one without a port with any, because a port may be forwarded.
-            limits: Limits that the application has.
-
-        Raises:
-            ValueError: A host is not a name or address.
+        A host with a port is accepted only with that port, one without with any, because a port may be forwarded.
         """
         self._app = app
         self._texts = limits.texts()
