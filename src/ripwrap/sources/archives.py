@@ -334,9 +334,7 @@ class _Reader:
             depth_text = plural(self._bounds.depth, "level")
             self._fail(name, f"not opened: archives are nested more than {depth_text} deep; extract it to search it")
             return
-        # An archive in an archive is in memory, or on the disk if it is large.
-        held: Any = tempfile.SpooledTemporaryFile(_HELD_BYTES) if is_archive else io.BytesIO()
-        with held as content:
+        with _spooled() if is_archive else io.BytesIO() as content:
             try:
                 with Salvaged(open_member(), _BROKEN, checksum) as opened:
                     fits = self._copy(name, opened, content, counted=counted, is_document=is_document)
@@ -427,6 +425,11 @@ class _Reader:
         self._errors += 1
         if self._errors <= _MAX_ERRORS:
             self._source.errors.append(PathError(path=name, kind="other", message=text))
+
+
+def _spooled() -> Any:
+    """Return a file for an archive in an archive: in memory, or on the disk if it is large."""
+    return tempfile.SpooledTemporaryFile(_HELD_BYTES)
 
 
 def _broken(error: Exception) -> str:
