@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
@@ -29,9 +28,6 @@ from ripwrap.results import RankedChunk
 
 _LIKE_SIGN = re.compile("(?=[!%_])")
 """Pattern for the place before a character that has a meaning in SQL's LIKE; `!` there takes the meaning away."""
-_NAMES: dict[tuple[str, bytes, int], str] = {}
-"""Cache of names: the name of the definition that contains a line, by path, digest of the content, and line number."""
-_MAX_NAMES = 20_000
 
 VECTOR_WEIGHT = 0.34
 """Default weight of embeddings in the score of a file; the weight of words is 1."""
@@ -129,13 +125,12 @@ def search(
         )
         of_path = {chunk.path: content.file for chunk, content in chunks.items()}
 
-        def text_of(candidate: ChunkCandidate) -> str | None:
+        def source_of(candidate: ChunkCandidate) -> SourceText | None:
             check()
-            source = of_path[candidate.path].source()
-            return None if source is None else source.text
+            return of_path[candidate.path].source()
 
         # Passages are chosen by their words, which count nothing if the weight of embeddings is 1.
-        found = show_passages(query, worths, ranked, text_of, limit, depth) if weight < 1 else ranked
+        found = show_passages(query, worths, ranked, source_of, limit, depth) if weight < 1 else ranked
         results = list(_to_results(query, islice(found, limit), chunks, of_path))
         changed = any(file.changed for file in files.values())
         return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
@@ -276,15 +271,4 @@ def _to_results(
         file, content = files[entry.candidate.path], chunks.get(entry.candidate)
         source = file.source()
         if source is not None:
-            name_at = partial(_name_at, file, source)
-            yield to_ranked_chunk(query, entry, source, None if content is None else content.symbol, name_at)
-
-
-def _name_at(file: IndexedFile, source: SourceText, line: int) -> str:
-    """Return the name of the definition that contains a line, empty if there is none; cache the name."""
-    key = file.path, file.digest, line
-    if (name := _NAMES.get(key)) is None:
-        if len(_NAMES) >= _MAX_NAMES:
-            _NAMES.clear()
-        name = _NAMES[key] = source.name_at(line)
-    return name
+            yield to_ranked_chunk(query, entry, source, None if content is None else content.symbol)
