@@ -552,16 +552,14 @@ class Scanning:
         else:
             hits = await self._search.search(run, lines, part.rules) if lines else []
         if hits and any(one.rule.filters for one in part.rules):
-            hits = await run.call(partial(self._accepted, hits))
+            found = hits
+            hits = await run.call(lambda: [one for one in found if self._rules[one.hit.rule].accepts(one.hit)])
             hits = await self._keywords.kept(run, hits, self._rules)
         if part.held:
             for hit in hits:
                 self._early.setdefault(hit.file, []).append(hit)
             return ()
         return self._found(self._merge(hits))
-
-    def _accepted(self, hits: Iterable[FoundText]) -> list[FoundText]:
-        return [one for one in hits if self._rules[one.hit.rule].accepts(one.hit)]
 
     async def end(self, run: Runner) -> Iterable[ScanMatch]:
         """End the current run, remove it from `passes`, and return the texts that can be yielded now."""

@@ -99,10 +99,13 @@ class MatchesCollector:
         results = [result for result, _ in shards]
         self._searched += 1
         self._exact = self._exact and all(result.exact for result in results)
+        files = [file for result in results for file in result.files]
+        if len(results) > 1:
+            files.sort(key=lambda file: path_order(os.fsencode(file.path)))
         found = RootMatches(
             root=root.name,
             directory=root.path,
-            files=_first_matches(_in_path_order(results), self._per_root),
+            files=_first_matches(files, self._per_root),
             total_matches=sum(result.total_matches for result in results),
             files_matched=sum(result.files_matched for result in results),
             exact=place not in self.errors and all(result.exact for result in results),
@@ -167,11 +170,6 @@ def add_error(errors: list[RootError], error: RootError) -> None:
     """Add a failure of a root, unless another shard of the root has failed in the same way."""
     if all((known.kind, known.message) != (error.kind, error.message) for known in errors):
         errors.append(error)
-
-
-def _in_path_order(results: Sequence[GrepResult]) -> list[FileMatches]:
-    files = [file for result in results for file in result.files]
-    return files if len(results) == 1 else sorted(files, key=lambda file: path_order(os.fsencode(file.path)))
 
 
 def _first_matches(files: Iterable[FileMatches], limit: int) -> tuple[FileMatches, ...]:
