@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 from pydantic import BaseModel
@@ -252,7 +252,7 @@ class LineSearch:
 
     async def check(self, run: Runner, rules: Sequence[CompiledRule]) -> None:
         """Check that rg can compile the patterns of all rules, by a search of an empty file."""
-        await run.call(partial(_write, self._path, b""))
+        await run.call(lambda: _write(self._path, b""))
         try:
             await self._search_together(run, [rule.joined or "" for rule in rules], self._options)
         except PatternError as error:
@@ -265,7 +265,7 @@ class LineSearch:
 
     async def name_rule(self, run: Runner, error: PatternError, rules: Sequence[CompiledRule]) -> NoReturn:
         """Raise the error of the first rule that does not compile; raise `error` if each rule compiles alone."""
-        await run.call(partial(_write, self._path, b""))
+        await run.call(lambda: _write(self._path, b""))
         for rule in rules:
             await self._search(run, rule)
         raise error
@@ -321,13 +321,13 @@ class LineSearch:
         folded = fold(content)
         possible = [rule for rule in rules if rule.may_match(folded)] if numbers else []
         if possible:
-            await run.call(partial(_write, self._path, content))
+            await run.call(lambda: _write(self._path, content))
         return numbers, starts, possible
 
     async def _search_together(self, run: Runner, patterns: Sequence[str], options: SearchOptions) -> list[Match]:
         """Return the lines of the temporary file that any of the patterns matches."""
         file = os.path.join(self._directory, "patterns")
-        await run.call(partial(write_patterns, file, patterns))
+        await run.call(lambda: write_patterns(file, patterns))
         query = for_scan(search_query(patterns, self._directory, self._path, options, pattern_file=file))
         return (
             await run.collect(Step(query, lambda: Collected(MatchAnswer(None), self._timeout), self._left()))
