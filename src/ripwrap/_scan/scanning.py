@@ -271,11 +271,7 @@ class LineSearch:
         raise error
 
     async def search(self, run: Runner, lines: Sequence[FoundLine], rules: Sequence[CompiledRule]) -> list[FoundText]:
-        """Return the texts that the rules match in these lines, in the order of the lines.
-
-        Raises:
-            PatternError: A rule does not compile.
-        """
+        """Return the texts that the rules match in these lines, in the order of the lines."""
         raw = [raw_bytes(line.match.lines) for line in lines]
         left, starts, rules = await self._put(run, raw, range(len(lines)), rules)
         if len(rules) > _NARROW_RULES:

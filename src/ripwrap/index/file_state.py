@@ -177,9 +177,6 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
 
     Of a file whose first 8 KiB are binary, only these are read. Of a file of more than `MAX_WHOLE_BYTES`, only the
     beginning is read.
-
-    Raises:
-        OSError: The file cannot be read; `FileNotFoundError` if it is gone.
     """
     started = time.time_ns()
     with open_regular_file(root, path, follow=follow) as file:

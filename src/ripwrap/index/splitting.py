@@ -307,12 +307,7 @@ def _decode_answer(message: Sequence[bytes], batch: Sequence[SplitRequest]) -> l
 
 
 def serve(version: Sequence[str]) -> None:
-    """Answer requests on stdin until stdin ends; this runs in the worker process.
-
-    Args:
-        version: Result of `_version()` in the calling process. If it is different here, this process ends with an
-            error.
-    """
+    """Answer requests on stdin until stdin ends; this runs in the worker process."""
     windows = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
     chunkers = (windows, Chunker(chunker_version(), syntax_chunks))
     chunker = next(one for one in chunkers if _version(one.version) == list(version))

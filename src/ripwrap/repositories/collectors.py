@@ -28,12 +28,7 @@ class EndedRoots:
     """Counter of the roots that have ended."""
 
     def __init__(self, tasks: Iterable[str], report: Callable[[int, int], object] | None) -> None:
-        """Set the roots.
-
-        Args:
-            tasks: Name of the root of each task; a root may have several tasks.
-            report: Function that is called with the number of ended roots and the number of all roots.
-        """
+        """Set the roots."""
         check_callback(report)
         self._roots = list(tasks)
         self._left = Counter(self._roots)
@@ -61,14 +56,7 @@ class MatchesCollector:
     """
 
     def __init__(self, roots: Sequence[Root], query: str | tuple[str, ...], per_root: int, limit: int) -> None:
-        """Set the limits of the page.
-
-        Args:
-            roots: Roots, in order.
-            query: Pattern, or patterns.
-            per_root: Maximum number of matches of a root.
-            limit: Maximum number of matches of all roots.
-        """
+        """Set the limits of the page."""
         self._roots = roots
         self._places = {root.name: place for place, root in enumerate(roots)}
         self._query = query
@@ -186,13 +174,7 @@ class ShardPlanner:
     """Splitter of a root into shards (parts that are searched separately), by the sizes of its files."""
 
     def __init__(self, task: RootTask[GrepResult], request: MatchesRequest, shards: int) -> None:
-        """Set the number of shards.
-
-        Args:
-            task: Task that searches all files of a root.
-            request: Request of that task.
-            shards: Maximum number of shards.
-        """
+        """Set the number of shards."""
         self._task = task
         self._request = request
         self._shards = shards

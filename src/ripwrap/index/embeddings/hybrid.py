@@ -83,11 +83,7 @@ class HybridSearch:
     """Part of an index that embeds texts with one embedder, and searches with the embeddings."""
 
     def __init__(self, store: Store, view: Callable[[], View], embedder: Embedder, weight: float | None) -> None:
-        """Configure the embeddings; nothing is embedded or loaded yet.
-
-        Raises:
-            EmbeddingError: numpy is missing.
-        """
+        """Configure the embeddings; nothing is embedded or loaded yet."""
         if find_spec("numpy") is None:
             install = Hint(kind="install", target="ripwrap[vectors]")
             message = f"{embedder.name} cannot be used: it needs the package numpy: {install}"
