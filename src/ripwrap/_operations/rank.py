@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Unpack
 
 from ripwrap._code.treesitter.merge import EMPTY_CHUNK, Chunk, window_chunks, without_blank_lines
@@ -345,13 +344,13 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
     if not hits.files:
         return []
     deadline = RankingDeadline(request.timeout, begun)
-    return await run.call(partial(_rank_files, request, hits, deadline))
+    return await run.call(lambda: _rank_files(request, hits, deadline))
 
 
 async def find_terms(run: Runner, request: RankRequest) -> FileTerms:
     """Count the words of the query in each file, so that `choose_files()` can choose files from several directories."""
     hits, _ = await _count_terms(run, request)
-    sizes = await run.call(partial(_sizes, request.search.cwd, hits.files))
+    sizes = await run.call(lambda: _sizes(request.search.cwd, hits.files))
     return FileTerms(hits.files, dict(hits.having), hits.total, sizes)
 
 
@@ -363,7 +362,7 @@ async def _count_terms(run: Runner, request: RankRequest) -> tuple[TermCounts, f
     def collector() -> TermCounts:
         nonlocal begun
         begun = time.monotonic()  # each start of rg calls this function; a retry starts rg again
-        return TermCounts(partial(matched_stems, stems=request.stems), request.timeout)
+        return TermCounts(lambda hit: matched_stems(hit, request.stems), request.timeout)
 
     hits = await run.collect(Step(request.search, collector, request.timeout))
     if hits.end is not None:
