@@ -55,7 +55,7 @@ TIMED = {
 }
 """Functions whose blocking twin takes a `timeout`; a function with a `timeout` passes it to these functions."""
 
-RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(|\b_tools\.answer\(")
+RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(|\b_tools\.begin\(")
 """Match the source of a call whose coroutine `run_blocking()` runs: the call has a runner as argument or object."""
 
 TIMEOUT_ARGUMENT = "timeout: float | None = None"

@@ -316,7 +316,8 @@ def test_argument_of_a_wrong_kind_is_named(name: str, argument: str, function: C
     if name == "Index.__init__" or name in METHODS:
         needed["self"] = object()
     for value in WRONG[argument]:
-        with pytest.raises(TypeError, match=rf"^{argument} must be .*, got (\w+|'.*')$"):
+        within = " in a list" if argument in ("paths", "repositories") and isinstance(value, list) else ""
+        with pytest.raises(TypeError, match=rf"^{argument} must be .*, got (\w+{within}|'.*')$"):
             outcome = function(**{**needed, argument: value})
             if inspect.iscoroutine(outcome):
                 asyncio.run(outcome)

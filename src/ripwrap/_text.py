@@ -415,8 +415,11 @@ KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 def check_kind(name: str, value: object) -> None:
     """Raise `TypeError` if an argument that has a kind is something else; `None` is no value."""
     if name in KINDS and value is not None and not KINDS[name][0](value):
-        shown = f"{value[:60]!r}" if isinstance(value, str) else type(value).__name__
-        raise TypeError(f"{name} must be {KINDS[name][1]}, got {shown}")
+        got = f"{value[:60]!r}" if isinstance(value, str) else type(value).__name__
+        if KINDS[name] is _PATHS and isinstance(value, (list, tuple)):
+            (wrong, *_) = (one for one in cast("Iterable[object]", value) if not _is_path(one))
+            got = f"{type(wrong).__name__} in a {got}"
+        raise TypeError(f"{name} must be {KINDS[name][1]}, got {got}")
 
 
 def suggest(name: str, known: Collection[str]) -> str:

@@ -237,7 +237,7 @@ class EditPlan(Model, frozen=True):
         return html.html(self.message, ((file.path, file.lines()) for file in self.files))
 
     def __rich__(self) -> "RenderableType":
-        from ripwrap._display.html import colored_diffs  # late: rich takes 40 ms
+        from ripwrap._display.console import colored_diffs  # late: rich is optional, and takes 40 ms
 
         return colored_diffs((file.diff() for file in self.files), self.message)
 

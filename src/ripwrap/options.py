@@ -236,7 +236,16 @@ def options_from_args(arguments: Sequence[str]) -> SearchOptions:
     Raises:
         ValueError: Arguments have no meaning as options, such as a path, a mode or a flag for output; the error names
             all of them. Or a flag has no value, or not a number.
+        TypeError: `arguments` is no sequence of `str`, such as a whole command line.
     """
+    wanted = "arguments must be a sequence of str, such as ['-i', '-m', '5'], got"
+    if isinstance(arguments, str):
+        raise TypeError(f"{wanted} the str {arguments[:60]!r}; split it, e.g. with shlex.split()")
+    if not isinstance(arguments, Sequence) or isinstance(arguments, (bytes, bytearray)):
+        raise TypeError(f"{wanted} {type(arguments).__name__}")
+    for one in arguments:
+        if not isinstance(one, str):
+            raise TypeError(f"{wanted} {type(one).__name__} in a {type(arguments).__name__}")
     table, found, strange = _flags_of_rg(), dict[str, Any](), dict[str, str]()
     unrestricted = iter(("no_ignore", "hidden", "binary"))
     for name, value in _split_flags(arguments, table):

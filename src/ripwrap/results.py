@@ -364,7 +364,7 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
         return html.html(self.message, ((file.path, file.lines()) for file in self.files))
 
     def __rich__(self) -> "RenderableType":
-        from ripwrap._display.html import grouped  # late: rich takes 40 ms
+        from ripwrap._display.console import grouped  # late: rich is optional, and takes 40 ms
 
         return grouped(self.message, ((file.path, file.lines()) for file in self.files))
 
@@ -498,6 +498,6 @@ class Tree(Model, frozen=True):
         return html.html_tree(self.entries)
 
     def __rich__(self) -> "RenderableType":
-        from ripwrap._display.html import tree  # late: rich takes 40 ms
+        from ripwrap._display.console import tree  # late: rich is optional, and takes 40 ms
 
         return tree(self.entries)

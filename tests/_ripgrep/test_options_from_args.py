@@ -80,6 +80,28 @@ def test_what_has_no_meaning_is_named_in_one_error(flags: list[str], says: str) 
 
 
 @pytest.mark.parametrize(
+    ("flags", "got"),
+    [
+        ("-i", "got the str '-i'; split it, e.g. with shlex.split()"),
+        ("-i -g '*.py'", "split it"),
+        ("", "got the str ''"),
+        (b"-i", "got bytes"),
+        (5, "got int"),
+        (None, "got NoneType"),
+        ([5], "got int in a list"),
+        ([None], "got NoneType in a list"),
+        (["-i", b"-g", "x"], "got bytes in a list"),
+        (("-m", 5), "got int in a tuple"),
+    ],
+)
+def test_what_is_no_list_of_flags_is_a_type_error(flags: Any, got: str) -> None:
+    with pytest.raises(TypeError) as error:
+        options_from_args(flags)
+    assert str(error.value).startswith("arguments must be a sequence of str, such as ['-i', '-m', '5'], got ")
+    assert got in str(error.value)
+
+
+@pytest.mark.parametrize(
     ("flags", "options"),
     [
         ([], {}),

@@ -112,7 +112,7 @@ def test_description_of_each_option_is_short_and_has_no_full_stop(command: str) 
         ("search x -m many", "-m must be a whole number, 0 or more, got many"),
         ("search x -M -1", "--max-columns must be a whole number, 0 or more, got -1"),
         ("search x --sort size", "--sort must be none, path, modified, accessed or created, got size"),
-        ("search x --color red", "--color must be auto, always or never, got red"),
+        ("search x --color red", "--color must be auto, always, never or ansi, got red"),
         ("search x --count=3", "--count must be given without a value, got 3"),
         ("types --json py rs", "unexpected argument py; see `ripwrap types --help`"),
         ("index status a b", "unexpected argument b; see `ripwrap index status --help`"),

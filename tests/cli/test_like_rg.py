@@ -1,5 +1,7 @@
 """Command lines that users of rg type: each prints what rg prints, or is answered by name."""
 
+import io
+import json
 import os
 import re
 import shlex
@@ -190,7 +192,15 @@ nothing
 --files -g '*.py'
 --files -0
 --files -uu
---type-list
+--files -q
+-q --files src
+--files -q -g '*.none'
+--files -qu --glob=!* src
+-i -e TODO --files -n --heading -C2 src
+-f gone --files --stats --vimgrep docs
+--files --type-list
+--type-list --files docs
+--type-list -iq -g '*.py'
 --color never needle
 --color=never -o needle
 -Iq needle
@@ -327,6 +337,73 @@ def test_statistics_are_those_of_rg(line: str, planted: Path) -> None:
     varying = re.compile(rb"^[\d.]+(?= bytes printed| seconds)", re.MULTILINE)
     assert varying.sub(b"N", done.stdout) == varying.sub(b"N", expected.stdout)
     assert b"--stats cannot be combined with --count" in run("needle", "-c", "--stats", cwd=planted, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("needle - src", "needle src -", "needle src - docs", "needle - -", "needle - src -", "-- needle - -5"),
+        *("--heading needle a.py - src", "-C1 needle src - docs", "-c needle - src", "--count-matches needle src -"),
+        *("-l needle - src", "--files-without-match Title - docs", "-o needle - docs", "-I needle - src", "-v x - -5"),
+        *(
+            "-q needle - src",
+            "-q nothing - src",
+            "absent - src",
+            "--no-messages needle gone -",
+            "needle gone - src",
+            "-l absent - gone src",
+        ),
+        *("-g *.none needle - src", "--stats needle - src", "--stats -q needle src -", "-m1 needle - a.py"),
+        "--no-messages needle gone -",
+    ],
+)
+def test_standard_input_is_searched_beside_paths(line: str, planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words, piped = shlex.split(line), "x\nneedle in a pipe\nneedle again\n"
+    argv = [sync.resolve().path, *BASE, "--hidden", "--glob=!.git", *words]
+    expected = subprocess.run(argv, cwd=planted, input=piped.encode(), capture_output=True, check=False)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped.encode())))
+    done = run(*_sorted(words), cwd=planted, code=expected.returncode)
+    varying = re.compile(rb"^[\d.]+(?= bytes printed| seconds)", re.MULTILINE)
+    assert varying.sub(b"N", done.stdout) == varying.sub(b"N", expected.stdout)
+    assert (b"gone" in done.stderr) is (b"gone" in expected.stderr)
+
+
+def test_limit_and_json_cover_standard_input_and_paths(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(*words: str) -> list[str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"needle\nneedle\n")))
+        done = run("needle", *words, "-", "docs", "a.py", "--sort=path", cwd=planted, code="--limit=0" in words)
+        return done.stdout.decode().splitlines()
+
+    for limit, files in ((0, []), (1, ["<stdin>"]), (2, ["<stdin>"] * 2), (3, ["<stdin>"] * 2 + ["docs/d.md"])):
+        lines = found(f"--limit={limit}")
+        assert [line.partition(":")[0] for line in lines] == files
+    records = [json.loads(line) for line in found("--json", "-q") + found("--json")]
+    (summary,) = (one["data"]["stats"] for one in records if one["type"] == "summary")
+    assert (summary["searches"], summary["matches"]) == (3, 5)
+    assert records[-1]["type"] == "summary"
+
+
+@pytest.mark.parametrize("words", [["--color=ansi", "needle"], ["-l", "--color", "ansi", "needle"]])
+@pytest.mark.usefixtures("no_pipe")
+def test_color_ansi_is_always(words: list[str], planted: Path) -> None:
+    always = [word.replace("ansi", "always") for word in words]
+    printed = run(*_sorted(words), cwd=planted).stdout
+    assert b"\x1b[35ma.py" in printed
+    assert printed == run(*_sorted(always), cwd=planted).stdout
+
+
+@pytest.mark.parametrize("words", [["-p"], ["--color=always"], ["--color=ansi"], ["--color=never", "--pretty"]])
+def test_listed_paths_have_the_color_of_paths(words: list[str], planted: Path) -> None:
+    assert run("--files", *words, "docs", cwd=planted).stdout == b"\x1b[35mdocs/d.md\x1b[0m\n"
+    assert run("--files", *words, "--color=never", "docs", cwd=planted).stdout == b"docs/d.md\n"
+
+
+@pytest.mark.parametrize(
+    "words", [["-c"], ["-l"], ["--near", "x"], ["--history"], ["--coverage"], ["--typo"]], ids=" ".join
+)
+def test_listing_refuses_what_it_does_not_do(words: list[str], planted: Path) -> None:
+    """rg ignores flags of patterns and lines; a mode of a search, and flags that rg does not have, are errors."""
+    assert f"unknown option {words[0]}" in run("--files", *words, cwd=planted, code=2).stderr.decode()
 
 
 def test_patterns_are_read_from_standard_input(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,7 +116,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "results on a console of rich are escaped",
-        "_display/html.py",
+        "_display/console.py",
         "    return Text(shown(text, lines=True), style)",
         "    return Text(text, style)",
         "test_shown.py::test_pages_and_texts_of_the_library_have_no_control_and_models_are_exact",

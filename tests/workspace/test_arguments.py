@@ -21,7 +21,7 @@ from ripwrap.workspace.arguments import (
     parse_arguments,
     tool_names,
 )
-from ripwrap.workspace.grep_content_tool import GrepContentArguments
+from ripwrap.workspace.grep_content_models import GrepContentArguments
 from ripwrap.workspace.listing import LsArguments
 from ripwrap.workspace.read_file import MAX_LINE_NUMBER
 from ripwrap.workspace.tool import tools_of

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ripwrap import AccessDeniedError, Section, sync
-from ripwrap.workspace import ReadFileResult, file_outline
-from ripwrap.workspace.file_outline import outermost
+from ripwrap.workspace import ReadFileResult, read_file
+from ripwrap.workspace.read_file import outermost
 from support.tools import APIS, Asked
 
 Plant = Callable[..., Path]
@@ -84,7 +84,7 @@ def test_file_of_many_lines_has_an_outline_only_if_it_is_asked_for(
 ) -> None:
     ws = sync.Workspace(plant({"a.py": "def f():\n" + "    x = 1\n" * 200}), max_chars=1_000)
     assert len(ws.read_file_result("a.py").outline) == 1
-    monkeypatch.setattr(file_outline, "MAX_LINES", 200)
+    monkeypatch.setattr(read_file, "MAX_LINES", 200)
     assert ws.read_file_result("a.py").outline == ()
     assert len(ws.read_file_result("a.py", outline=True).outline) == 1
 

@@ -18,7 +18,7 @@ from _operations.test_inside import tarred, zipped
 from _operations.test_revisions import git
 from ripwrap import AccessDeniedError, RipwrapError, Workspace, sync
 from ripwrap._text import plural
-from ripwrap.workspace.grep_content_tool import OutputMode
+from ripwrap.workspace.grep_content_models import OutputMode
 from support.bombs import xlsx
 
 Plant = Callable[..., Path]

@@ -22,7 +22,7 @@ from ripwrap.models import PathError, Submatch
 from ripwrap.results import FileMatches, GrepMatch
 from ripwrap.workspace.arguments import MAX_ARGUMENT_CHARS, comma_separated
 from ripwrap.workspace.deny import DenyRules
-from ripwrap.workspace.dispatch import GRACE, CallRunner
+from ripwrap.workspace.dispatch import GRACE, CallRunner, MissingRg
 from ripwrap.workspace.notes import notes_of
 from ripwrap.workspace.redact import Redacted
 from ripwrap.workspace.sandbox import Sandbox
@@ -292,7 +292,7 @@ def test_all_steps_of_a_call_share_one_time_limit() -> None:
     nothing: Any = None
     step: Step[Any] = Step(nothing, lambda: nothing, 5.0)
     for limit in (0.0, 1.0, None):
-        runner = CallRunner(recorder, limit)
+        runner = CallRunner(recorder, limit, MissingRg())
         run_blocking(runner.collect(step))
         if limit != 0.0:
             run_blocking(runner.call(lambda: None))
@@ -302,7 +302,7 @@ def test_all_steps_of_a_call_share_one_time_limit() -> None:
     assert third is not None
     assert second <= 1.0 < third <= 1.0 + GRACE
     with pytest.raises(TimeoutError, match=r"more than timeout=0.0 seconds"):
-        run_blocking(CallRunner(recorder, 0.0).call(lambda: None))
+        run_blocking(CallRunner(recorder, 0.0, MissingRg()).call(lambda: None))
     assert (half(None), half(3.0)) == (None, 1.5)
 
 

@@ -10,7 +10,7 @@ import pytest
 from ripwrap import GlobError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.workspace.arguments import parse_arguments
-from ripwrap.workspace.grep_content_tool import GrepContentArguments
+from ripwrap.workspace.grep_content_models import GrepContentArguments
 
 pytestmark = pytest.mark.posix  # Windows refuses some of the characters
 

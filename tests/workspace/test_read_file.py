@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ripwrap import AccessDeniedError, sync
 from ripwrap._system.concurrency import CANCELLED, Cancellation
 from ripwrap.workspace import ReadFileResult
-from ripwrap.workspace.read_file import Deadline
+from ripwrap.workspace.text_files import Deadline
 from support.opening import before_opening
 from support.paths import slashed
 from support.tools import APIS, Asked

@@ -14,7 +14,14 @@ import unasync
 from ripwrap import Workspace, sync
 from ripwrap._ripgrep.runner import run_blocking
 from ripwrap.workspace import ToolResult, schemas
-from ripwrap.workspace.arguments import Number, ToolArguments, parameter_descriptions, tool_names
+from ripwrap.workspace.arguments import (
+    TOOL_ERRORS,
+    Number,
+    ToolArguments,
+    parameter_descriptions,
+    parse_arguments,
+    tool_names,
+)
 from ripwrap.workspace.dispatch import CallRunner, ToolMethods
 from ripwrap.workspace.tool import ToolCall, ToolSpec, tools_of
 
@@ -66,7 +73,10 @@ class Shout(ToolMethods, offers=(SHOUT,)):
             text (str): Words to shout.
             times (int): Number of times; default 1.
         """
-        return await self._tools.answer(SHOUT, locals())
+        try:
+            return self.text(await self.shout_result(text, times))
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
 
     async def shout_result(self, text: str, times: int = 1) -> ShoutResult:
         """Return the answer of `shout()` as a `ShoutResult`.
@@ -74,7 +84,8 @@ class Shout(ToolMethods, offers=(SHOUT,)):
         Raises:
             ValueError: An argument is invalid, or there are no words.
         """
-        return await self._tools.run(SHOUT, {"text": text, "times": times})
+        arguments = parse_arguments(ShoutArguments, {"text": text, "times": times})
+        return await run_shout(self._tools.begin(), arguments)
 
 
 def blocking_twin() -> type[ToolMethods]:
@@ -168,8 +179,7 @@ async def test_mcp_server_lists_and_calls_a_new_tool(
 
 @pytest.mark.parametrize("tool", [*tools_of(Workspace).values(), SHOUT], ids=lambda tool: tool.name)
 def test_specification_agrees_with_its_function_and_its_methods(tool: ToolSpec[Any, Any]) -> None:
-    """A function that is named, and is imported by the first call, is not seen by type checkers."""
-    hints = get_type_hints(tool.function(), localns={"Indexes": Any})
+    hints = get_type_hints(tool.run, localns={"Indexes": Any})
     assert [*hints.values()] == [ToolCall, tool.arguments, tool.result]
     method, twin = getattr(Workspace, tool.name), getattr(Workspace, f"{tool.name}_result")
     assert [*parameter_descriptions(method)] == [*tool.arguments.model_fields]

@@ -5,7 +5,7 @@ Collect a page faster if a search has very many matches: count all matches, then
 rg writes the context of every match, but a page needs the context of few matches. So if many matches come in a short
 time (a dense search), rg is stopped. A second run of rg, with `--count`, finds the exact totals and the files of the
 page, and a third run, with context, searches these files. The result is the same as with a single run. If the result
-could differ, a single run is used (docs/explanation/architecture.md).
+could differ, a single run is used.
 """
 
 import os

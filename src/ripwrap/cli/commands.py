@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from ripwrap._text import suggest
-from ripwrap.cli.command import Command, CommandGroup, Word
+from ripwrap.cli.command import Command, CommandGroup, Parameter, Word
 from ripwrap.cli.errors import FAILED, FOUND, complain, file_error, glob_hint, invalid_options
 from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import RipwrapError, spell, spell_error
@@ -92,12 +92,28 @@ def meaning(arguments: Sequence[str]) -> Callable[[], int]:
     if isinstance(found, CommandGroup):
         return _within(found, title, rest)
     given = [*found.split(rest)]
-    for number, (flag, _) in enumerate(given if name == "search" else ()):
-        if other := _AS_COMMANDS.get(flag):
-            listing = find(other)
-            assert isinstance(listing, Command)  # noqa: S101 - for type checkers
-            return _call(listing, f"ripwrap {other}", [*given[:number], *given[number + 1 :]])
+    listings = [_AS_COMMANDS[flag] for flag, _ in given if flag in _AS_COMMANDS] if name == "search" else []
+    if listings:  # as in rg, the last one is used
+        listing = find(listings[-1])
+        assert isinstance(listing, Command)  # noqa: S101 - for type checkers
+        return _call(listing, f"ripwrap {listings[-1]}", [*_for_listing(given, found, listing)])
     return _call(found, title, given)
+
+
+def _for_listing(words: Sequence[Word], search: Command, listing: Command) -> Iterator[Word]:
+    """Yield the words of a command line without flags of patterns and lines, which rg accepts for a listing, too."""
+    for flag, value in words:
+        of = search.flags.get(flag)
+        if of and of.key == "pretty" and "--color" in listing.flags:
+            yield "--color", "always"
+        elif flag in listing.flags or not (flag in _AS_COMMANDS or (of and _means_nothing_to_a_list(of))):
+            yield flag, value
+
+
+def _means_nothing_to_a_list(flag: Parameter) -> bool:
+    """Return True for flags of patterns and lines; `--type-add` and `--type-clear` would change a list of types."""
+    ours = flag.argument in ("patterns", "lines", "options") or flag.key == "quiet"
+    return ours and flag.key not in ("type_add", "type_clear")
 
 
 def _within(group: CommandGroup, title: str, words: Sequence[str]) -> Callable[[], int]:

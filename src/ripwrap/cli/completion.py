@@ -80,7 +80,10 @@ def run_completion(
         for word, about in complete(words):
             print_line(f"{word}\t{about}" if about else word)
         return FOUND
-    chosen = shell or _running_shell()
+    running = Path(os.environ.get("SHELL", "powershell" if sys.platform == "win32" else "")).name
+    chosen = shell or next((one for one in _SCRIPTS if one == running), None)
+    if chosen is None:
+        raise ValueError("the shell is unknown; name it with --shell")
     home = Path.home()
     data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
     config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
@@ -98,14 +101,6 @@ def run_completion(
         _add_line(startup, line.format(path))
     print(f"wrote {shown(str(path))}; open a new shell to use it")
     return FOUND
-
-
-def _running_shell() -> Shell:
-    name = Path(os.environ.get("SHELL", "powershell" if sys.platform == "win32" else "")).name
-    for shell in _SCRIPTS:
-        if name == shell:
-            return shell
-    raise ValueError("the shell is unknown; name it with --shell")
 
 
 def _add_line(startup: Path, line: str) -> None:
@@ -145,24 +140,37 @@ def _candidates(before: Sequence[str], word: str) -> Iterator[Candidate]:
 def _of_command(command: Command, before: Sequence[str], word: str) -> Iterator[Candidate]:
     if END in before:
         return
-    *_, (last, value) = [("", ""), *command.split(before)]
-    waiting = last if value is None and last in command.flags and command.flags[last].takes_value else ""
-    joined = word.partition("=")[0] if word.startswith(END) and "=" in word else ""
-    if waiting or joined:
-        prefix = "" if waiting else f"{joined}="
-        of = command.flags.get(waiting or joined)
-        yield from ((f"{prefix}{one}", about) for one, about in (_values(of) if of else ()))
+    given = [*command.split(before)]
+    last, value = given[-1] if given else ("", "")
+    waits = value is None and last in command.flags and command.flags[last].takes_value
+    if not waits:
+        *_, (last, value) = ("", ""), *command.split([word])  # joined, as in `--type=p` and `-itp`
+    typed = word if waits else value
+    if last and typed is not None:
+        joined = word.removesuffix(typed)
+        yield from ((f"{joined}{one}", about) for one, about in _values(command.flags.get(last), typed))
     elif word.startswith("-"):
         shown_flags = [one for one in command.parameters[1] if not one.option.hidden]
         yield from ((name, one.option.help) for one in shown_flags for name in (*one.names, *one.option.off))
-        yield from ((name, about) for name, about in (("--help", "Display this message and exit"),))
+        yield "--help", "Display this message and exit"
+    elif arguments := command.parameters[0]:
+        named = [other for flag, other in given if not flag]
+        choices = arguments[min(len(named), len(arguments) - 1)].choices
+        yield from ((one, "") for one in choices if one not in named)
 
 
-def _values(flag: Parameter) -> Iterator[Candidate]:
+def _values(flag: Parameter | None, typed: str) -> Iterator[Candidate]:
+    if flag is None:
+        return
     if flag.key in ("type", "type_not", "type_clear"):
         from ripwrap import sync
 
         yield from ((name, ", ".join(globs)) for name, globs in sync.file_types().items())
+    if flag.key == "inside":
+        from ripwrap.sources.archives import known_formats
+
+        *named, _ = typed.split(",")
+        yield from ((",".join((*named, one)), "") for one in known_formats() if one not in named)
     yield from ((one, "") for one in flag.choices)
 
 

@@ -2,17 +2,16 @@
 
 import os
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 from ripwrap import sync
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option, Texts
 from ripwrap.cli.errors import FOUND, NOTHING, glob_hint
-from ripwrap.cli.flags import HERE, STREAMS, AllPaths, Json, Limit, RgPath, RunOptions, StreamOptions
+from ripwrap.cli.flags import HERE, STREAMS, AllPaths, Color, Json, Limit, RgPath, RunOptions, StreamOptions
 from ripwrap.cli.lines import PathPrinter
-from ripwrap.cli.output import print_json, print_reason, print_results
-from ripwrap.cli.search_options import FILES, LineFlags, Null, PlaceFlags
+from ripwrap.cli.output import print_entry, print_json, print_nothing, print_reason, print_results, print_types
+from ripwrap.cli.search_options import FILES, LineFlags, Null, PlaceFlags, Quiet
 from ripwrap.options import FileOptions, SearchOptions
 
 if TYPE_CHECKING:
@@ -26,16 +25,19 @@ def run_files(
     *paths: Annotated[str, Option("Files and directories to list [default: all]")],
     limit: Limit = None,
     null: Null = False,
+    color: Color = "auto",
+    quiet: Quiet = False,
     place: PlaceFlags = FILES,
     run: StreamOptions = STREAMS,
     **options: Unpack[FileOptions],
 ) -> int:
     """List the files that a search would read."""
-    from ripwrap.cli.lines import PathPrinter
-    from ripwrap.cli.output import print_results  # late: it imports Pydantic
-
-    listing = partial(sync.files, paths=paths, limit=limit, **place.options(), **options)
-    return print_results(listing, PathPrinter(LineFlags(null=null, color="never")).path, run)
+    printer, limit = PathPrinter(LineFlags(null=null, color=color)), 1 if quiet else limit
+    return print_results(
+        lambda: sync.files(cwd=run.cwd, paths=paths, limit=limit, rg=run.rg, **place.options(), **options),
+        print_nothing if quiet else printer.path,
+        replace(run, json=run.json and not quiet),
+    )
 
 
 def run_tree(
@@ -49,17 +51,14 @@ def run_tree(
     **options: Unpack[FileOptions],
 ) -> int:
     """Show files as a tree, shortened to --limit entries."""
-    from ripwrap.cli.output import print_entry, print_results  # late: it imports Pydantic
-
-    root = os.path.join(run.cwd, path) if path else run.cwd
-    entries = partial(sync.tree, limit=limit, exclude=exclude, **place.options(), **options)
+    root, given = os.path.join(run.cwd, path) if path else run.cwd, place.options()
     if path and place.on is None and not os.path.isdir(root):
         if place.rev is None:
             raise _no_directory(path)
-        names = _names_in_revision(path, place, run)
-        entries = partial(sync.tree, limit=limit, exclude=exclude, where=names, **options)
-        root = run.cwd
-    return print_results(entries, print_entry, replace(run, cwd=root))
+        root, given = run.cwd, {"where": _names_in_revision(path, place, run)}
+    return print_results(
+        lambda: sync.tree(cwd=root, limit=limit, exclude=exclude, rg=run.rg, **given, **options), print_entry, run
+    )
 
 
 def _names_in_revision(path: str, place: PlaceFlags, run: RunOptions) -> "Items":
@@ -81,8 +80,6 @@ def _no_directory(path: str) -> ValueError:
 
 def run_types(*, json: Json = False, rg: RgPath = None) -> int:
     """List the file types that --type accepts, with their globs."""
-    from ripwrap.cli.output import print_types  # late: it imports Pydantic
-
     print_types(sync.file_types(rg=rg), as_json=json)
     return FOUND
 
@@ -151,10 +148,20 @@ def run_files_matching(
     **options: Unpack[SearchOptions],
 ) -> int:
     """List the files that match several patterns, on any lines."""
-    found = partial(
-        sync.files_matching, all_of=all_of, any_of=any_of, none_of=none_of, paths=paths, **place.options(), **options
+    return print_results(
+        lambda: sync.files_matching(
+            all_of=all_of,
+            any_of=any_of,
+            none_of=none_of,
+            cwd=run.cwd,
+            paths=paths,
+            rg=run.rg,
+            **place.options(),
+            **options,
+        ),
+        PathPrinter(LineFlags(null=null, color="never")).path,
+        run,
     )
-    return print_results(found, PathPrinter(LineFlags(null=null, color="never")).path, run)
 
 
 files_matching: Command = Command(

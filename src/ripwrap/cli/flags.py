@@ -16,7 +16,7 @@ Json = Annotated[bool, Option("Print JSON, one value a line", OUTPUT, names=("--
 Limit = Annotated[int | None, Option("Maximum number of results in total", OUTPUT, "NUM")]
 ResultLimit = Annotated[int | None, Option("Maximum number of results", OUTPUT, "NUM")]
 CoverageFlag = Annotated[bool, Option("Also print how many files were searched", OUTPUT)]
-Color = Annotated[When, Option("Color: auto, always or never", OUTPUT, "WHEN")]
+Color = Annotated[When, Option("Color: auto, always, never or ansi (as always)", OUTPUT, "WHEN")]
 Cwd = Annotated[str, Option("Run as if ripwrap was started in DIR", RIPWRAP, "DIR")]
 RgPath = Annotated[str | None, Option("rg to run, a path or a name in $PATH", RIPWRAP, "PATH")]
 EmbedderName = Annotated[str | None, Option("Embedding model, e.g. `wordllama`", value="NAME", default="none")]

@@ -18,7 +18,7 @@ from ripwrap.cli.output import print_all, print_coverage, print_json
 from ripwrap.cli.search_options import ManyRoots, NearOptions, TerminalSearch
 from ripwrap.cli.terminal import RootsBar
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError
-from ripwrap.models import Begin, Context, HistoryMatch, Match
+from ripwrap.models import Begin, Context, FileCount, HistoryMatch, Match
 from ripwrap.places.where import PlacedSearchOptions
 from ripwrap.repositories import Root, RootCount, RootError, RootMatch
 from ripwrap.results import GrepResult
@@ -137,7 +137,7 @@ def _printer(roots: Sequence[Root], here: str, search: TerminalSearch) -> Callab
 
     def show(one: RootMatch | RootCount) -> None:
         if one.type == "count":
-            show_lines.count(places[one.root], one.count)
+            show_lines.count(FileCount(path=places[one.root], count=one.count))
             return
         path = normalise_path(os.path.join(places[one.root], one.path))
         show_lines.alone(one.model_copy(update={"path": path}))

@@ -15,7 +15,7 @@ from ripwrap.cli.errors import complain
 from ripwrap.cli.search_options import PLAIN, LineFlags, TerminalSearch
 from ripwrap.cli.terminal import shows_color
 from ripwrap.errors import HintedText
-from ripwrap.models import Begin, Context, End, Match, Message, Span, Summary
+from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Span, Summary
 
 MAGENTA, GREEN, RED, RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
 """rg's colors of paths, line numbers and matches."""
@@ -79,10 +79,10 @@ class PathPrinter:
         """Print a path."""
         write(self.ended(path, b"\n"))
 
-    def count(self, path: str, count: int) -> None:
+    def count(self, counted: FileCount) -> None:
         """Print a path and a number."""
-        shown_path = self.ended(path, b":") if self._flags.with_filename else b""
-        write(b"%b%d\n" % (shown_path, count))
+        shown_path = self.ended(counted.path, b":") if self._flags.with_filename else b""
+        write(b"%b%d\n" % (shown_path, counted.count))
 
 
 class LinePrinter(PathPrinter):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -29,12 +29,11 @@ if TYPE_CHECKING:
 
 
 Item = TypeVar("Item")
-Operation: TypeAlias = Callable[..., Iterable[object]]
 
 MAX_SNIPPET_LINES, MAX_LINE_CHARS = 6, 200
 """Maximum number of lines of a ranked chunk that are printed, and of characters of each line."""
 
-_NO_RESULTS = (Begin, Context, End, Summary)
+NO_RESULTS = (Begin, Context, End, Summary)
 """Types of the items that are printed with results, but are no results."""
 
 
@@ -58,20 +57,23 @@ def print_all(
             show(item)
             if streams.line_buffered:
                 sys.stdout.flush()
-            found = found or not isinstance(item, _NO_RESULTS)
+            found = found or not isinstance(item, NO_RESULTS)
             failed = (isinstance(item, Summary) and print_errors(item.errors, messages=messages)) or failed
     return FAILED if failed or (warned.any and not lenient) else FOUND if found else NOTHING
 
 
-def print_results(operation: Operation, show: Callable[[Any], None], run: RunOptions) -> int:
-    """Call an operation with the directory and the rg of `run`, print its results, and return the exit code."""
+def print_results(find: Callable[[], Iterable[object]], show: Callable[[Any], None], run: RunOptions) -> int:
+    """Print what `find` returns, and return the exit code; the warnings of the call are printed, too."""
 
     def results() -> Iterator[object]:
-        # A generator, so that the operation runs inside of `print_all()`, which prints its warnings.
-        yield from operation(cwd=run.cwd, rg=run.rg)
+        yield from find()
 
     streams = run if isinstance(run, StreamOptions) else STREAMS
     return print_all(results(), print_json if run.json else show, streams=streams)
+
+
+def print_nothing(_: object) -> None:
+    """Print nothing, for `--quiet`."""
 
 
 def print_record(item: Message) -> None:
@@ -222,17 +224,10 @@ def print_refreshed(done: "RefreshResult") -> None:
 def print_fields(model: BaseModel) -> None:
     """Print a line for each field that has a value. For a field with a tuple of models, print a line for each model."""
     for name, value in model:
-        for one in _split_models(value):
+        items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
+        for one in items if any(isinstance(item, BaseModel) for item in items) else (value,):
             if one not in (None, (), ""):
                 print_line(f"{name.replace('_', ' ')}: {_format_value(one)}")
-
-
-def _split_models(value: object) -> tuple[object, ...]:
-    """Return the models of a tuple as separate values; any other value becomes a tuple of one."""
-    if isinstance(value, tuple):
-        items = cast("tuple[object, ...]", value)
-        return items if any(isinstance(item, BaseModel) for item in items) else (items,)
-    return (value,)
 
 
 def _format_value(value: object) -> str:

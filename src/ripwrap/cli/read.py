@@ -3,7 +3,6 @@
 import errno
 import os
 from collections import deque
-from functools import partial
 from typing import Annotated, Unpack
 
 from ripwrap import sync
@@ -13,7 +12,7 @@ from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import HERE, AllPaths, Cwd, Json, Limit, ResultLimit, RgPath, RunOptions
 from ripwrap.cli.lines import LinePrinter, print_line
-from ripwrap.cli.output import print_json, print_results
+from ripwrap.cli.output import print_all, print_chunk, print_json, print_reference, print_results, print_sections
 from ripwrap.cli.replace import SHOW, WriteOptions, show_or_write
 from ripwrap.cli.search_options import FILES, PLAIN, LineFlags, PlaceFlags
 from ripwrap.errors import HintedText
@@ -94,8 +93,6 @@ expand: Command = Command(
 
 def run_outline(file: Annotated[str, Option("File to read")], /, *, json: Json = False, cwd: Cwd = ".") -> int:
     """List the definitions or headings of a file, with their lines."""
-    from ripwrap.cli.output import print_all, print_json, print_sections  # late: it imports Pydantic
-
     sections = sync.outline(file, cwd=cwd)
     return print_all(sections, print_json) if json else print_sections(sections)
 
@@ -114,10 +111,9 @@ def run_rank(
     **options: Unpack[FileOptions],
 ) -> int:
     """Find code by words or a name, best first."""
-    from ripwrap.cli.output import print_chunk, print_results  # late: it imports Pydantic
-
-    ranked = partial(sync.rank, query, paths=paths, limit=limit, **options)
-    return print_results(ranked, print_chunk, run)
+    return print_results(
+        lambda: sync.rank(query, cwd=run.cwd, paths=paths, limit=limit, rg=run.rg, **options), print_chunk, run
+    )
 
 
 rank: Command = Command(
@@ -138,8 +134,6 @@ def run_refs(
     **options: Unpack[FileOptions],
 ) -> int:
     """Find the definitions, imports, calls and mentions of a name."""
-    from ripwrap.cli.output import print_json, print_reference  # late: it imports Pydantic
-
     found = sync.references(
         name, cwd=run.cwd, paths=paths, limit=limit, timeout=None, rg=run.rg, **place.options(), **options
     )
@@ -183,8 +177,11 @@ def run_code(
     if write != SHOW:
         raise ValueError("--apply, --interactive, --dry-run and --break-hard-links need --fix; add --fix")
     show = LinePrinter(lines, {"multiline": True}, run.cwd)
-    search = partial(sync.search_code, pattern, lang=lang, paths=paths, limit=limit, **options)
-    return print_results(search, show.alone, run)
+    return print_results(
+        lambda: sync.search_code(pattern, lang=lang, cwd=run.cwd, paths=paths, limit=limit, rg=run.rg, **options),
+        show.alone,
+        run,
+    )
 
 
 code: Command = Command(

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal, Unpack
 
@@ -14,7 +13,7 @@ from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import HERE, NOT_FOR_REPLACE, Color, Cwd, Json, Pattern, RunOptions
 from ripwrap.cli.output import print_json
 from ripwrap.cli.terminal import When, colored_diff, shows_color
-from ripwrap.edits import AppliedEdits, Edit, EditPlan, FileEdits
+from ripwrap.edits import AppliedEdits, EditPlan, FileEdits
 from ripwrap.errors import Hint, combination_error
 from ripwrap.options import VISIBLE_FILES, SearchOptions
 
@@ -105,7 +104,12 @@ def show_or_write(plan: sync.ReplacePlan, options: WriteOptions, color: When, *,
     elif options.apply and plan:
         applied = plan.apply(break_hard_links=options.break_hard_links)
     else:
-        print_json(plan) if as_json else _print_diff(plan, color)
+        if as_json:
+            print_json(plan)
+            return code
+        for file in plan:
+            _print_file(file, color)
+        complain(f"{plan.message} --apply writes them." if plan else plan.message)
         return code
     _print_applied(applied, as_json=as_json)
     return code
@@ -117,12 +121,6 @@ def _print_applied(applied: AppliedEdits, *, as_json: bool) -> int:
     else:
         print(applied if applied.undone else f"{applied} `ripwrap undo` restores them.")
     return FOUND
-
-
-def _print_diff(plan: EditPlan, color: When) -> None:
-    for file in plan:
-        _print_file(file, color)
-    complain(f"{plan.message} --apply writes them." if plan else plan.message)
 
 
 def _print_file(file: FileEdits, color: When) -> None:
@@ -138,7 +136,12 @@ def _print_file(file: FileEdits, color: When) -> None:
 def _ask_for_all(plan: EditPlan, color: When) -> set[tuple[str, int]]:
     """Ask for each edit, and return the path and offset of each edit to apply; an empty set after the answer `q`."""
     chosen: set[tuple[str, int]] = set()
-    everything = [*_single_edits(plan)]
+    everything = [  # each edit with a file that has only this edit and the lines around it
+        (file.model_copy(update={"hunks": (hunk.model_copy(update={"edits": (edit,)}),)}), edit)
+        for file in plan
+        for hunk in file.hunks
+        for edit in hunk.edits
+    ]
     for number, (file, edit) in enumerate(everything):
         _print_file(file, color)
         answer = _ask(f"Replace this ({number + 1} of {plural(len(everything), 'replacement')})? [y,n,a,d,q,?] ")
@@ -151,14 +154,6 @@ def _ask_for_all(plan: EditPlan, color: When) -> set[tuple[str, int]]:
         if answer == "y":
             chosen.add((file.path, edit.start))
     return chosen
-
-
-def _single_edits(plan: EditPlan) -> Iterator[tuple[FileEdits, Edit]]:
-    """Yield each edit, with a `FileEdits` that has only this edit and the lines around it."""
-    for file in plan:
-        for hunk in file.hunks:
-            for edit in hunk.edits:
-                yield file.model_copy(update={"hunks": (hunk.model_copy(update={"edits": (edit,)}),)}), edit
 
 
 def _ask(question: str) -> Answer:

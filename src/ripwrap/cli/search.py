@@ -3,9 +3,8 @@
 The ways to search, and Pydantic, are imported when they are used.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
 from ripwrap import sync
@@ -39,8 +38,6 @@ from ripwrap.errors import Hint, combination_error
 from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
-    from ripwrap.cli.lines import LinePrinter
-    from ripwrap.models import FileCount
     from ripwrap.places.where import PlacedSearchOptions
 
 
@@ -69,8 +66,7 @@ def run_search(
     given = {**vars(modes), "coverage": coverage, "near": near.near, "history": history.history}
     if run.records:
         _refuse_records({**given, "jsonl": run.json, "repositories": many.repositories})
-    placed = cast("PlacedSearchOptions", lines.options(options))
-    asked = partial(TerminalSearch, wanted, run=run, lines=lines, limit=limit)
+    search = TerminalSearch(wanted, (), run, lines, limit, cast("PlacedSearchOptions", lines.options(options)))
     if many.asked():
         from ripwrap.cli.grep import search_repositories
 
@@ -79,16 +75,20 @@ def run_search(
                 "--repositories takes no PATH, no place such as --on, and no --coverage, --near, --history, --quiet, "
                 "--files-with-matches, --files-without-match or --count-matches; leave them out"
             )
-        return search_repositories(asked(paths=(), options=placed), many, count=modes.count)
+        return search_repositories(search, many, count=modes.count)
     if history.asked():
         from ripwrap.cli.grep import search_history
 
         refuse_together("history", {**given, "history": False})
-        return search_history(asked(paths=named, options=placed), history_options(place, history, named))
+        return search_history(replace(search, paths=named), history_options(place, history, named))
     elsewhere = place.rev is not None or place.on is not None or run.cwd != HERE.cwd or coverage
     piped = not named and not elsewhere and not patterns.reads_stdin and stdin_is_pipe()
-    several, placed = place.of((STDIN,) if piped else named, placed)
-    search = asked(paths=several, options=placed)
+    groups = [(STDIN,)] if piped else [named] if coverage or near.near else _around_stdin(named)
+    searches = list[TerminalSearch]()
+    for group in groups:
+        place_paths, placed = place.of(group, cast("SearchOptions", search.options))
+        searches.append(replace(search, paths=place_paths, options=placed))
+    search = searches[0]
     if coverage:
         from ripwrap.places.where import refuse_places
 
@@ -98,7 +98,7 @@ def run_search(
 
         refuse_together("near", vars(modes))
         return search_near(search, near, coverage=coverage)
-    return _print_found(search, modes, coverage=coverage)
+    return _print_found(searches, modes, coverage=coverage)
 
 
 def _refuse_records(others: Mapping[str, object]) -> None:
@@ -108,21 +108,31 @@ def _refuse_records(others: Mapping[str, object]) -> None:
             raise combination_error(name, Hint("json"), "rg has no JSON for it; --jsonl prints ripwrap's")
 
 
-def _print_found(search: TerminalSearch, modes: ModeFlags, *, coverage: bool) -> int:
+def _around_stdin(paths: Sequence[str]) -> list[Sequence[str]]:
+    """Split paths at standard input, which is searched by itself; a second one is empty."""
+    if STDIN not in paths:
+        return [paths]
+    at = paths.index(STDIN)
+    after = [path for path in paths[at:] if path != STDIN]
+    return [one for one in (paths[:at], (STDIN,), after) if one]
+
+
+def _print_found(searches: Sequence[TerminalSearch], modes: ModeFlags, *, coverage: bool) -> int:
     """Print the lines of a search, or what a mode such as `count` prints, and return the exit code."""
     from ripwrap.cli import output, verbatim  # late, too
 
+    search = searches[0]
     run = search.run
     mode = next((name for name, is_given in vars(modes).items() if is_given), "")
     if search.lines.stats and mode not in ("", "quiet"):
         raise combination_error("stats", Hint(mode))
     try:
-        if not mode and verbatim.is_verbatim(search):
+        if not mode and len(searches) == 1 and verbatim.is_verbatim(search):
             code = verbatim.print_verbatim(search)
         else:
-            code = _print_results(search, mode, quiet=modes.quiet)
+            code = _print_results(searches, mode, quiet=modes.quiet)
     except OSError as error:
-        if not run.no_messages or error.filename not in search.paths:
+        if not run.no_messages or not any(error.filename in one.paths for one in searches):
             raise
         return FAILED
     if coverage:
@@ -134,35 +144,64 @@ def _print_found(search: TerminalSearch, modes: ModeFlags, *, coverage: bool) ->
     return code
 
 
-def _print_results(search: TerminalSearch, mode: str, *, quiet: bool) -> int:
+def _print_results(searches: Sequence[TerminalSearch], mode: str, *, quiet: bool) -> int:
     """Print the results of the library's function for a mode, such as `count`, and return the exit code."""
     from ripwrap.cli import output
     from ripwrap.cli.lines import printer_of
 
+    search = searches[0]
     run, printer, limit = search.run, printer_of(search), search.limit
     show: Callable[[Any], None] = printer
     if quiet:  # as in rg, nothing is printed in other modes, either
         run = replace(run, json=False)
-        show = printer.stats if search.lines.stats else _print_nothing
+        show = printer.stats if search.lines.stats else output.print_nothing
         listed = mode if mode == "files_without_match" else "files_with_matches"
         mode, limit = ("", limit) if search.lines.stats else (listed, 1)
     elif mode.startswith("files"):
         show = printer.path
     elif mode.startswith("count"):
-        show = partial(_print_count, printer)
+        show = printer.count
     elif run.records:
         show = output.print_record
-    operation: output.Operation = getattr(sync, mode or "search_messages")
-    found = partial(operation, search.pattern, paths=search.paths, limit=limit, **search.options)
-    return output.print_results(found, show, run)
+    return output.print_results(lambda: _results(searches, mode, limit), show, run)
 
 
-def _print_count(printer: "LinePrinter", counted: "FileCount") -> None:
-    printer.count(counted.path, counted.count)
+def _results(searches: Sequence[TerminalSearch], mode: str, limit: int | None) -> Iterator[object]:
+    """Yield the results of all searches, and one summary; the first path that is missing is an error at the end."""
+    from ripwrap.cli.output import NO_RESULTS
+    from ripwrap.models import PathError, Summary
 
+    operations: Mapping[str, Callable[..., Iterable[object]]] = {
+        "": sync.search_messages,
+        "files_with_matches": sync.files_with_matches,
+        "files_without_match": sync.files_without_match,
+        "count": sync.count,
+        "count_matches": sync.count_matches,
+    }
+    summary, errors, missing = None, list[PathError](), None
+    for one in searches:
+        if limit == 0 and one is not searches[0]:
+            break
+        try:
+            for item in operations[mode](
+                one.pattern, cwd=one.run.cwd, paths=one.paths, limit=limit, rg=one.run.rg, **one.options
+            ):
+                if isinstance(item, Summary):
+                    if len(searches) > 1:
+                        from ripwrap._operations.search import sum_summaries  # late: few searches need it
 
-def _print_nothing(_: object) -> None:
-    """Print nothing, for `--quiet`."""
+                        summary = sum_summaries(summary, item)
+                    summary = summary or item
+                    errors += item.errors
+                    continue
+                limit = limit if limit is None or isinstance(item, NO_RESULTS) else limit - 1
+                yield item
+        except FileNotFoundError as error:
+            missing = missing or error
+    if summary:
+        yield summary.model_copy(update={"errors": tuple(errors)})
+    if missing:
+        raise missing
 
 
 search: Command = Command(

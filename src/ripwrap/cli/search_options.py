@@ -71,6 +71,9 @@ def _read_patterns(path: str, name: str) -> list[str]:
         ) from error
 
 
+Quiet = Annotated[bool, Option("Print nothing; the exit code says if there is a result", OUTPUT, short="q")]
+
+
 @dataclass(frozen=True)
 class ModeFlags:
     """Flags that print something else than lines: paths, counts, or nothing."""
@@ -79,7 +82,7 @@ class ModeFlags:
     files_without_match: Annotated[bool, Option("Print only the paths of files without a match", OUTPUT)] = False
     count: Annotated[bool, Option("Print only how many lines match in each file", OUTPUT, short="c")] = False
     count_matches: Annotated[bool, Option("Print only how many matches each file has", OUTPUT)] = False
-    quiet: Annotated[bool, Option("Print nothing; the exit code says if there is a match", OUTPUT, short="q")] = False
+    quiet: Quiet = False
 
 
 Null = Annotated[bool, Option("End each path with a NUL byte", OUTPUT, short="0")]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ripwrap.index import Progress as Done
 
 
-When = Literal["auto", "always", "never"]
+When = Literal["auto", "always", "never", "ansi"]
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "magenta": "35", "cyan": "36", "bold green": "1;32"}
 """Codes of the styles (ECMA-48)."""
@@ -28,7 +28,7 @@ def shows_color(color: When) -> bool:
     (https://no-color.org), and the terminals `dumb` and `unknown`, have none.
     """
     if color != "auto":
-        return color == "always"
+        return color != "never"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
         return False
     if os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE") == "1":

@@ -32,13 +32,9 @@ def tool_schemas(
 def async_call(
     workspace: Workspace, name: str, answer: Callable[[str, ToolResult], T], failure: type[Exception]
 ) -> Callable[..., Awaitable[T]]:
-    """Return a coroutine function that calls a tool.
+    """Return a coroutine function that calls a tool; `answer` makes the framework's answer of its text and result.
 
-    Args:
-        workspace: Workspace of the tool.
-        name: Name of the tool.
-        answer: Function that takes the result of the tool as text and as an object, and returns the framework's answer.
-        failure: The framework's error for a mistake of the language model; its argument is the text for that model.
+    `failure` is the framework's error for a mistake of the language model, which gets its text.
     """
 
     async def call(**arguments: Any) -> T:
@@ -54,7 +50,7 @@ def async_call(
 def blocking_call(
     workspace: sync.Workspace, name: str, answer: Callable[[str, ToolResult], T], failure: type[Exception]
 ) -> Callable[..., T]:
-    """Return a blocking function that calls a tool. The parameters are described at `async_call()`."""
+    """Return a blocking function that calls a tool."""
 
     def call(**arguments: Any) -> T:
         try:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
@@ -29,9 +28,6 @@ from ripwrap.results import RankedChunk
 
 _LIKE_SIGN = re.compile("(?=[!%_])")
 """Pattern for the place before a character that has a meaning in SQL's LIKE; `!` there takes the meaning away."""
-_NAMES: dict[tuple[str, bytes, int], str] = {}
-"""Cache of names: the name of the definition that contains a line, by path, digest of the content, and line number."""
-_MAX_NAMES = 20_000
 
 VECTOR_WEIGHT = 0.34
 """Default weight of embeddings in the score of a file; the weight of words is 1."""
@@ -130,7 +126,12 @@ def search(
     ranked = rank_candidates(query, list(chunks), worths=worths, vector_weight=weight, shown=shown, evidence=evidence)
     of_path = {chunk.path: content.file for chunk, content in chunks.items()}
     # Passages are chosen by their words, which count nothing if the weight of embeddings is 1.
-    found = show_passages(query, worths, ranked, partial(_text_of, of_path), limit, depth) if weight < 1 else ranked
+
+    def source_of(candidate: ChunkCandidate) -> SourceText | None:
+        check()
+        return of_path[candidate.path].source()
+
+    found = show_passages(query, worths, ranked, source_of, limit, depth) if weight < 1 else ranked
     results = list(_to_results(query, islice(found, limit), chunks, of_path))
     changed = any(file.changed for file in files.values())
     return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
@@ -267,12 +268,6 @@ def _read_empty(
     return found
 
 
-def _text_of(files: Mapping[str, IndexedFile], candidate: ChunkCandidate) -> str | None:
-    check()
-    source = files[candidate.path].source()
-    return None if source is None else source.text
-
-
 def _to_results(
     query: WordQuery,
     found: Iterable[RankedCandidate],
@@ -284,15 +279,4 @@ def _to_results(
         file, content = files[entry.candidate.path], chunks.get(entry.candidate)
         source = file.source()
         if source is not None:
-            name_at = partial(_name_at, file, source)
-            yield to_ranked_chunk(query, entry, source, None if content is None else content.symbol, name_at)
-
-
-def _name_at(file: IndexedFile, source: SourceText, line: int) -> str:
-    """Return the name of the definition that contains a line, empty if there is none; cache the name."""
-    key = file.path, file.digest, line
-    if (name := _NAMES.get(key)) is None:
-        if len(_NAMES) >= _MAX_NAMES:
-            _NAMES.clear()
-        name = _NAMES[key] = source.name_at(line)
-    return name
+            yield to_ranked_chunk(query, entry, source, None if content is None else content.symbol)

@@ -185,11 +185,6 @@ class Client:
 
         If the server cannot send requests to the client (protocol 2026-07-28), return a question that is sent in place
         of an answer.
-
-        Raises:
-            NoRootsError: Neither the server nor the client names a directory, or the client is connected over HTTP, so
-                that its roots are not used.
-            OSError: A directory of the server does not exist any more.
         """
         if self._own is not None:
             return await self._own.get_workspace()

@@ -48,7 +48,7 @@ from ripwrap._signature import lists_options
 from ripwrap._system.concurrency import poll_intervals
 from ripwrap._text import shown
 from ripwrap.binary.cache import offline
-from ripwrap.binary.resolver import Rg, find_installed
+from ripwrap.binary.resolver import Rg, find
 from ripwrap.errors import BinaryError, Hint, HintedText, RipwrapError
 from ripwrap.mcp.clients import WorkspaceOptions
 from ripwrap.mcp.server import server
@@ -113,14 +113,7 @@ class Gate:
     def __init__(self, app: ASGIApp, hosts: Iterable[str], limits: ServerLimits) -> None:
         """Set the application behind the gate.
 
-        Args:
-            app: The application.
-            hosts: Names and addresses that `Host` and `Origin` may have. One with a port is accepted only with that
-                port, one without a port with any, because a port may be forwarded.
-            limits: Limits that the application has.
-
-        Raises:
-            ValueError: A host is not a name or address.
+        A host with a port is accepted only with that port, one without with any, because a port may be forwarded.
         """
         self._app = app
         self._texts = limits.texts()
@@ -389,7 +382,7 @@ class _OnceFilter(logging.Filter):
 def warn_without_rg(rg: Rg) -> None:
     """Log how to install rg, if there is no rg, also if it can be downloaded."""
     try:
-        find_installed(rg)
+        find(rg, install=False)
     except BinaryError as error:
         last = binary.explain(rg)[-1]
         downloads = last.source == "download" and not offline()

@@ -454,6 +454,11 @@ def _open(archive: zipfile.ZipFile, file: Input, info: zipfile.ZipInfo, checksum
     return archive.open(info)
 
 
+def known_formats() -> tuple[str, ...]:
+    """Return the names of all formats, also of those whose packages are missing."""
+    return *SUFFIXES, *_DOCUMENTS, *installed_formats()
+
+
 def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
     """Check formats and return them without duplicates, in the order in which they are tried for a file name."""
     names = as_formats(inside)
@@ -464,7 +469,7 @@ def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
         if document is not None:
             check_installed(document)
         elif name not in SUFFIXES:
-            *others, last = map(repr, (*SUFFIXES, *_DOCUMENTS, *installed_formats()))
+            *others, last = map(repr, known_formats())
             allowed = f"{', '.join(others)} or {last}"
             raise ValueError(HintedText(Hint("inside", kind="correct"), f" must be {allowed}, got {name!r}"))
     if "zst" in names:

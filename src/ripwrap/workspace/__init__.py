@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ripwrap.workspace.core import Workspace, schemas
     from ripwrap.workspace.find_files import FindFilesOptions, FindFilesResult
     from ripwrap.workspace.find_references import FindReferencesOptions, FindReferencesResult
-    from ripwrap.workspace.grep_content_tool import ContentMatch, GrepContentOptions, GrepContentResult
+    from ripwrap.workspace.grep_content import GrepContentOptions
+    from ripwrap.workspace.grep_content_models import ContentMatch, GrepContentResult
     from ripwrap.workspace.index_results import (
         IndexCodebaseResult,
         IndexedRoot,
@@ -75,7 +76,8 @@ _NAMES = {
     "workspace.core": "Workspace schemas",
     "workspace.find_files": "FindFilesOptions FindFilesResult",
     "workspace.find_references": "FindReferencesOptions FindReferencesResult",
-    "workspace.grep_content_tool": "ContentMatch GrepContentOptions GrepContentResult",
+    "workspace.grep_content": "GrepContentOptions",
+    "workspace.grep_content_models": "ContentMatch GrepContentResult",
     "workspace.index_results": (
         "IndexCodebaseResult IndexedRoot IndexHealthResult IndexStatusResult RootHealth RootStatus"
     ),

@@ -229,14 +229,10 @@ def _join_globs(value: Any) -> Any:
     value = _parsed(value, '["')
     if not isinstance(value, list):
         return value
-    globs = [_one_glob(str(glob)) for glob in cast("list[object]", value)]
+    globs = [str(glob) for glob in cast("list[object]", value)]
+    globs = [glob if re.search(r"[*?\[{]", glob) else glob.replace(",", "[,]") for glob in globs]
     # With a space after each comma, a list of names is not taken for one name.
     return ("," if re.search(r"[*?]", "".join(globs[:1])) else ", ").join(globs)
-
-
-def _one_glob(glob: str) -> str:
-    """Return an item of a list of globs, with its commas escaped if it has neither wildcards nor alternatives."""
-    return glob if re.search(r"[*?\[{]", glob) else glob.replace(",", "[,]")
 
 
 def join_ranges(value: Any) -> Any:

@@ -8,7 +8,7 @@ import difflib
 import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from itertools import takewhile
 from typing import TypeAlias
 
 from ripwrap._ripgrep.command import files_query
@@ -59,8 +59,14 @@ async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float =
     compare, most, together = _library()
     left = countdown(seconds)
     query = files_query(scope.location.cwd, scope.location.paths, scope.options)
-    collector = partial(ListingCollector[str], PathDecoder(), most, allowed=scope.allowed)
-    listing = await run.collect(Step(query, collector, min(seconds, SECONDS), install=False))
+    listing = await run.collect(
+        Step(
+            query,
+            lambda: ListingCollector(PathDecoder(), most, allowed=scope.allowed),
+            min(seconds, SECONDS),
+            install=False,
+        )
+    )
     seconds = min(left() or 0, SECONDS)
     paths = await run.call(lambda: _closest(scope.location.cwd, listing.items(), name, compare, together, seconds))
     *others, last = [shown_start(scope.location.shown(path)) for path in paths] or [""]
@@ -135,7 +141,9 @@ def _closest(
 
     def order(path: str) -> tuple[float, bool, int]:
         other = bool(suffix) and os.path.splitext(path)[1].casefold() != suffix
-        return -round(scores[_stem(path)], 2), other, -_shared(path, folders)
+        above = path.split(os.sep)[-2::-1]
+        equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(above, reversed(folders), strict=False)))
+        return -round(scores[_stem(path)], 2), other, -equal
 
     return sorted(by_age(cwd, found), key=order)[:_MAX_PROPOSED]
 
@@ -144,13 +152,6 @@ def _stem(path: str) -> str:
     """Return the name of a path as names are compared: without suffix, case and separators of words."""
     name = os.path.splitext(os.path.basename(path))[0]
     return name.casefold().replace("_", "").replace("-", "").replace(" ", "")
-
-
-def _shared(path: str, folders: Sequence[str]) -> int:
-    """Return the number of directories above a file that have the given names, from the file upwards."""
-    above = path.split(os.sep)[-2::-1]
-    pairs = zip(above, reversed(folders), strict=False)
-    return next((count for count, (one, other) in enumerate(pairs) if one != other), min(len(above), len(folders)))
 
 
 HasName = Callable[[str], Awaitable[bool]]
@@ -197,16 +198,16 @@ def _may_be_name(glob: str) -> bool:
 
 def names_on_disk(run: Runner, scope: Scope, placed: Callable[[Query], Query] | None = None) -> HasName:
     """Return the function that looks up a name with rg, also among hidden and ignored files."""
-    return partial(_is_listed, run, scope, placed)
 
+    async def is_listed(name: str) -> bool:
+        globs = [one for glob in (name, f"{name.rstrip('/')}/") for one in anchored(plain_glob(glob), scope.location)]
+        wide = wider(scope, LEFT_OUT, half(scope.timeout))
+        options: FileOptions = {**wide.options, "glob": globs}
+        query = files_query(scope.location.cwd, scope.location.paths, options)
+        query = query if placed is None else placed(query)
+        listing = await run.collect(
+            Step(query, lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed), wide.timeout)
+        )
+        return listing.total > 0
 
-async def _is_listed(run: Runner, scope: Scope, placed: Callable[[Query], Query] | None, name: str) -> bool:
-    globs = [one for glob in (name, f"{name.rstrip('/')}/") for one in anchored(plain_glob(glob), scope.location)]
-    wide = wider(scope, LEFT_OUT, half(scope.timeout))
-    options: FileOptions = {**wide.options, "glob": globs}
-    query = files_query(scope.location.cwd, scope.location.paths, options)
-    query = query if placed is None else placed(query)
-    listing = await run.collect(
-        Step(query, lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed), wide.timeout)
-    )
-    return listing.total > 0
+    return is_listed

@@ -18,7 +18,7 @@ from ripwrap._text import as_utf8, plural, shown, shown_path
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Model, PathError
 from ripwrap.results import RankedChunk
-from ripwrap.workspace.arguments import Number, ToolArguments, labels, line_hashes
+from ripwrap.workspace.arguments import TOOL_ERRORS, Number, ToolArguments, labels, line_hashes, parse_arguments
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.expansion import (
     MAX_DEFINITION_LINES,
@@ -114,46 +114,6 @@ class CodebaseSearchResult(ToolResult, frozen=True):
         for number, place in enumerate(self.places):
             yield from ("",) if number else ()
             yield from place.lines()
-
-
-CODEBASE_SEARCH = ToolSpec(
-    "codebase_search",
-    CodebaseSearchArguments,
-    CodebaseSearchResult,
-    "ripwrap.workspace.codebase_search:run_codebase_search",
-    title="Search by question or name",
-    aliases=("semantic_search", "search_codebase", "search_code", "code_search"),
-    writes="index",
-)
-
-
-class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
-    """Methods of `codebase_search`."""
-
-    async def codebase_search(self, query: str, path: str = ".", *, limit: int = 30) -> str:
-        """Find the code that answers a question in words, or that defines a name, the best results first.
-
-        The answer gives for each result its file and lines, the definition around it, the reasons for its rank, and its
-        text. Use this if you do not know the names in the code, and grep_content if you do. Hidden files and files that
-        .gitignore excludes are left out.
-
-        Args:
-            query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
-            path (str): The directory or file to search; `.` is everything.
-            limit (int): Maximum number of results to show; default 30. A file may have several.
-        """
-        return await self._tools.answer(CODEBASE_SEARCH, locals())
-
-    async def codebase_search_result(
-        self, query: str, path: str = ".", **options: Unpack[CodebaseSearchOptions]
-    ) -> CodebaseSearchResult:
-        """Return the answer of `codebase_search()` as a `CodebaseSearchResult`.
-
-        If the index cannot be used, the files are ranked without the index, and `notes` give the reason. The method
-        raises the errors of `grep_content_result()`, and `TimeoutError` if the ranking takes longer than the
-        workspace's `timeout`.
-        """
-        return await self._tools.run(CODEBASE_SEARCH, {"query": query, "path": path, **options})
 
 
 SNIPPET_LINES = (50, 25, 10, 4, 1)
@@ -316,3 +276,47 @@ def _code_place(chunk: RankedChunk, scope: Scope, lines: int, settings: Settings
         snippet=text,
         anchors=line_hashes(shown_lines) if settings.anchors else (),
     )
+
+
+CODEBASE_SEARCH = ToolSpec(
+    "codebase_search",
+    CodebaseSearchArguments,
+    CodebaseSearchResult,
+    run_codebase_search,
+    title="Search by question or name",
+    aliases=("semantic_search", "search_codebase", "search_code", "code_search"),
+    writes="index",
+)
+
+
+class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
+    """Methods of `codebase_search`."""
+
+    async def codebase_search(self, query: str, path: str = ".", *, limit: int = 30) -> str:
+        """Find the code that answers a question in words, or that defines a name, the best results first.
+
+        The answer gives for each result its file and lines, the definition around it, the reasons for its rank, and its
+        text. Use this if you do not know the names in the code, and grep_content if you do. Hidden files and files that
+        .gitignore excludes are left out.
+
+        Args:
+            query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
+            path (str): The directory or file to search; `.` is everything.
+            limit (int): Maximum number of results to show; default 30. A file may have several.
+        """
+        try:
+            return self.text(await self.codebase_search_result(query, path, limit=limit))
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
+
+    async def codebase_search_result(
+        self, query: str, path: str = ".", **options: Unpack[CodebaseSearchOptions]
+    ) -> CodebaseSearchResult:
+        """Return the answer of `codebase_search()` as a `CodebaseSearchResult`.
+
+        If the index cannot be used, the files are ranked without the index, and `notes` give the reason. The method
+        raises the errors of `grep_content_result()`, and `TimeoutError` if the ranking takes longer than the
+        workspace's `timeout`.
+        """
+        arguments = parse_arguments(CodebaseSearchArguments, {"query": query, "path": path, **options})
+        return await run_codebase_search(self._tools.begin(), arguments)

@@ -19,7 +19,7 @@ from ripwrap.options import SearchOptions
 from ripwrap.places.items import Candidates
 from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import MAX_QUOTED_CHARS
-from ripwrap.workspace.grep_content_tool import GrepContentArguments
+from ripwrap.workspace.grep_content_models import GrepContentArguments
 from ripwrap.workspace.notes import GREP_ESCAPE
 from ripwrap.workspace.redact import Redactor
 from ripwrap.workspace.results import shown_start

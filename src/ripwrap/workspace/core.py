@@ -17,12 +17,12 @@ import anyio
 import anyio.to_thread
 
 from ripwrap._ripgrep.runner import AsyncRunner
-from ripwrap.workspace.arguments import TOOL_ERRORS, parameter_descriptions, schema_of, tool_names
+from ripwrap.workspace.arguments import TOOL_ERRORS, parameter_descriptions, parse_arguments, schema_of, tool_names
 from ripwrap.workspace.codebase_search import CodebaseSearchMethods
 from ripwrap.workspace.dispatch import BaseWorkspace
 from ripwrap.workspace.find_files import FindFilesMethods
 from ripwrap.workspace.find_references import FindReferencesMethods
-from ripwrap.workspace.grep_content_tool import GrepContentMethods
+from ripwrap.workspace.grep_content import GrepContentMethods
 from ripwrap.workspace.index_codebase_tools import IndexMethods
 from ripwrap.workspace.listing import ListingMethods
 from ripwrap.workspace.raw_files import RawFileMethods
@@ -117,7 +117,8 @@ class Workspace(
             progress: Function that is called with the number of matches or files that were found so far; for
                 `index_codebase`, with one number: the files indexed so far plus the texts embedded so far.
         """
-        return await self._tools.run(*self._tools.find(name, arguments), progress)
+        tool, given = self._tools.find(name, arguments)
+        return await tool.run(self._tools.begin(progress), parse_arguments(tool.arguments, given))
 
     async def aclose(self) -> None:
         """Close the indexes. A later call of a tool opens the indexes again.

@@ -62,18 +62,7 @@ class DenyRules:
     """Rules that deny paths; the paths are relative to a root."""
 
     def __init__(self, globs: str | Sequence[str], *, roots: Sequence[str] = (), windows: bool = IS_WINDOWS) -> None:
-        """Parse the globs.
-
-        Args:
-            globs: One glob, or several.
-            roots: Directories. If a glob begins with the path of a root, the rest of the glob applies in every root.
-            windows: Treat backslashes as separators.
-
-        Raises:
-            ValueError: A glob is empty, does not parse, begins with `!` or `~/`, contains a NUL character, or leads out
-                of the roots.
-            TypeError: A glob is not a string.
-        """
+        """Parse the globs; the rest of a glob that begins with one of the directories `roots` applies in every root."""
         given = (globs,) if isinstance(globs, str) else tuple(globs)
         self.globs: tuple[_Glob, ...] = tuple(_parse(one, roots, windows=windows) for one in given)
         self._may_deny = _name_filter([rule for glob in self.globs for rule in glob.rules])

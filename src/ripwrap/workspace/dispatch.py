@@ -7,7 +7,6 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NoReturn, TypeVar, get_args
 
 from typing_extensions import deprecated
@@ -23,12 +22,10 @@ from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError
 from ripwrap.options import Directories, ShowDenied, StrPath, check_timeout
 from ripwrap.sources.repository import real_directories
 from ripwrap.workspace.arguments import (
-    TOOL_ERRORS,
     ArgumentSchema,
     as_mapping,
     find_tool,
     parameter_descriptions,
-    parse_arguments,
     spell_as_argument,
     tool_names,
 )
@@ -37,7 +34,7 @@ from ripwrap.workspace.redact import redaction_of
 from ripwrap.workspace.results import MAX_CHARS, ToolResult
 from ripwrap.workspace.sandbox import Sandbox
 from ripwrap.workspace.scope import ReportProgress, Settings
-from ripwrap.workspace.tool import AnyTool, Memory, ToolCall, ToolSpec, tools_of
+from ripwrap.workspace.tool import AnyTool, Memory, ToolCall, tools_of
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
@@ -68,24 +65,23 @@ _FAILED: dict[frozenset[tuple[str, str]], tuple[BinaryError, float]] = {}
 `time.monotonic()`, before which no workspace of this process downloads rg in this environment again."""
 
 
-class MissingRgRunner:
-    """Runner that keeps the error of a failed download of rg for the next calls of a workspace, and of new workspaces.
+class MissingRg:
+    """Error of a failed download of rg, kept for the next calls of a workspace, and of new workspaces.
 
     For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, rg is not downloaded. Searches raise the same error at
     once, unless an rg was installed meanwhile. Until a search finds rg, the reason why there is none is logged once.
     """
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+    def __init__(self) -> None:
         self._error: BinaryError | None = None
         self._retry_at = 0.0
         self._logged = False
 
-    async def collect(self, step: Step[C]) -> C:
-        """Run rg; see `Runner`."""
+    async def collect(self, runner: Runner, step: Step[C]) -> C:
+        """Run rg; raise the error that is kept, unless an rg is installed."""
         remembered = self._remembered()
         try:
-            found = await self._runner.collect(step if remembered is None else replace(step, install=False))
+            found = await runner.collect(step if remembered is None else replace(step, install=False))
         except RgTimeoutError as error:
             failed = DownloadFailedError(str(error))
             self._remember(failed)
@@ -99,22 +95,6 @@ class MissingRgRunner:
         self._error = None
         self._logged = False
         return found
-
-    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
-        """Call a function that blocks; see `Runner`."""
-        return await self._runner.call(work, seconds=seconds, lock=lock)
-
-    async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
-        """Call a function that blocks, and wait until it has ended, even after a cancellation; see `Runner`."""
-        return await self._runner.call_to_end(work, seconds=seconds)
-
-    async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
-        """Call a function that returns an awaitable, and await it; see `Runner`."""
-        return await self._runner.wait(work, seconds=seconds)
-
-    async def checkpoint(self) -> None:
-        """Let other tasks run."""
-        await self._runner.checkpoint()
 
     def log(self, text: str) -> None:
         """Log the reason why there is no rg. After that, log nothing more until a search finds rg."""
@@ -144,14 +124,15 @@ class CallRunner:
     No step after the time limit is started with rg, but work that makes an answer of the results has `GRACE` more.
     """
 
-    def __init__(self, runner: Runner, seconds: float | None) -> None:
+    def __init__(self, runner: Runner, seconds: float | None, missing_rg: MissingRg) -> None:
         self._runner = runner
         self._seconds = seconds
+        self._missing_rg = missing_rg
         self._left = countdown(seconds)
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
-        return await self._runner.collect(replace(step, timeout=self._sooner(step.timeout)))
+        return await self._missing_rg.collect(self._runner, replace(step, timeout=self._sooner(step.timeout)))
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:
         """Call a function that blocks; see `Runner`."""
@@ -208,7 +189,8 @@ class ToolDispatcher:
         if settings.show_denied not in get_args(ShowDenied):
             raise ValueError(f"show_denied must be 'hide', 'count' or 'name', got {settings.show_denied!r}")
         self.settings = settings
-        self.runner: MissingRgRunner = MissingRgRunner(runner)
+        self.missing_rg: MissingRg = MissingRg()
+        self._rg_runner = runner
         self._memory = Memory()
         self._history: CommitHistory | None = None
         self._has_index = index is not False
@@ -226,44 +208,29 @@ class ToolDispatcher:
             self._embedder = check_index_options(index, embedder, hybrid_weight)
 
     def find(self, name: str, given: Mapping[str, Any] | str) -> tuple[AnyTool, Mapping[str, Any]]:
-        """Return a tool that the workspace offers, given its name or that of other programs, and the arguments.
-
-        Raises:
-            ValueError: There is no such tool, or the arguments are not a JSON object.
-        """
+        """Return a tool that the workspace offers, given its name or that of other programs, and the arguments."""
         tool = self._tools.get(name)
         if tool is not None and tool.needs == "index":
             self.required_indexes(name)
         given = as_mapping(given)
         return find_tool(name, [self._tools[one] for one in self.names], given), given
 
-    async def run(
-        self, tool: ToolSpec[Any, R], given: Mapping[str, Any] | str, progress: ReportProgress | None = None
-    ) -> R:
-        """Check the arguments of a tool, and run it; all steps of the call together end in its time limit.
+    def runner(self, seconds: float | None) -> CallRunner:
+        """Return a runner for a call that may take so many seconds."""
+        return CallRunner(self._rg_runner, seconds, self.missing_rg)
 
-        Raises:
-            ValueError: An argument is unknown, missing or invalid.
-        """
-        arguments = parse_arguments(tool.arguments, given)
-        limited = CallRunner(self.runner, self.settings.timeout)
-        required = partial(self.required_indexes, tool.name)
-        call = ToolCall(
-            limited, self.runner, self.settings, self.indexes, required, self._memory, self.history, progress
+    def begin(self, progress: ReportProgress | None = None) -> ToolCall:
+        """Return a call of a tool, all steps of which together end in its time limit."""
+        return ToolCall(
+            self.runner(self.settings.timeout),
+            self.runner(None),
+            self.settings,
+            self.indexes,
+            self.required_indexes,
+            self._memory,
+            self.history,
+            progress,
         )
-        return await tool.function()(call, arguments)
-
-    async def answer(self, tool: AnyTool, parameters: Mapping[str, Any]) -> str:
-        """Run a tool for its method, and return the text of its result or of its error.
-
-        Args:
-            tool: The tool.
-            parameters: Parameters of the method, its `locals()`: the arguments by name, and `self`, which is left out.
-        """
-        try:
-            return self.text(await self.run(tool, {name: parameters[name] for name in parameters if name != "self"}))
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
 
     def indexes(self) -> "Indexes | None":
         """Return the indexes of the roots, or None for a workspace without an index."""
@@ -296,28 +263,6 @@ class ToolDispatcher:
         if self._indexes is not None:
             self._indexes.close()
 
-    def text(self, result: ToolResult) -> str:
-        """Return the text of a result, cut to `max_chars` characters."""
-        return self._cut(str(result))
-
-    def structured(self, result: ToolResult) -> dict[str, Any]:
-        """Return the JSON values of a result, at most `max_chars` characters of JSON."""
-        return result.structured(self.settings.max_chars)
-
-    def error_text(self, error: Exception) -> str:
-        """Return the text `Error: …` for an error; it says what to do next, e.g. how to install rg."""
-        if isinstance(error, BinaryError):
-            said = without_rg(error)
-            self.runner.log(said)
-        elif isinstance(error, MemoryError):
-            said = "the call needed too much memory; narrow it, e.g. with path"
-        else:
-            said = "\n".join((spell_error(error, spell_as_argument), *getattr(error, "__notes__", ())))
-        return self._cut(f"Error: {shown(said, lines=True)}")
-
-    def _cut(self, text: str) -> str:
-        return cut_text(text, self.settings.max_chars)
-
 
 class ToolMethods:
     """Base class of the classes from which `Workspace` inherits the methods of its tools.
@@ -345,6 +290,21 @@ class ToolMethods:
                 method.__annotations__[name] = Annotated[method.__annotations__[name], text, about]
             fields = tool.arguments.model_fields.items()
             lists_options({name: field.default for name, field in fields})(getattr(cls, f"{tool.name}_result"))
+
+    def text(self, result: ToolResult) -> str:
+        """Return the text that the tool itself would return for a result of its `…_result` method."""
+        return cut_text(str(result), self._tools.settings.max_chars)
+
+    def error_text(self, error: Exception) -> str:
+        """Return the text `Error: …` that the tool itself would return for an error of its `…_result` method."""
+        if isinstance(error, BinaryError):
+            said = without_rg(error)
+            self._tools.missing_rg.log(said)
+        elif isinstance(error, MemoryError):
+            said = "the call needed too much memory; narrow it, e.g. with path"
+        else:
+            said = "\n".join((spell_error(error, spell_as_argument), *getattr(error, "__notes__", ())))
+        return cut_text(f"Error: {shown(said, lines=True)}", self._tools.settings.max_chars)
 
 
 def without_rg(error: BinaryError) -> str:
@@ -466,17 +426,9 @@ class BaseWorkspace(ToolMethods):
         """Real paths of the directories that the tools may use."""
         return self._tools.settings.sandbox.roots
 
-    def text(self, result: ToolResult) -> str:
-        """Return the text that the tool itself would return for a result of its `…_result` method."""
-        return self._tools.text(result)
-
     def structured(self, result: ToolResult) -> dict[str, Any]:
         """Return the JSON values of a result of a `…_result` method, at most `max_chars` characters of JSON."""
-        return self._tools.structured(result)
-
-    def error_text(self, error: Exception) -> str:
-        """Return the text `Error: …` that the tool itself would return for an error of its `…_result` method."""
-        return self._tools.error_text(error)
+        return result.structured(self._tools.settings.max_chars)
 
     @deprecated("complaint() was renamed to error_text()")
     def complaint(self, error: Exception) -> str:

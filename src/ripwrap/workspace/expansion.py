@@ -12,7 +12,7 @@ from ripwrap._operations.expand import read_lines
 from ripwrap.errors import MissingPackageError
 from ripwrap.results import FileMatches, RankedChunk
 from ripwrap.workspace.arguments import line_hashes
-from ripwrap.workspace.grep_content_tool import ContentMatch
+from ripwrap.workspace.grep_content_models import ContentMatch
 from ripwrap.workspace.redact import Redactor, redact_name
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Settings

@@ -21,10 +21,12 @@ from ripwrap._text import ALIASES, as_utf8, nothing_found, plural, shown_path
 from ripwrap.models import PathError
 from ripwrap.workspace.arguments import (
     EXCLUDING,
+    TOOL_ERRORS,
     Number,
     ToolArguments,
     VisibilityOptions,
     is_true,
+    parse_arguments,
     without_excluded,
 )
 from ripwrap.workspace.close_names import HasName, ask_close_names, by_age, names_on_disk, resolve_names
@@ -99,11 +101,8 @@ class FindFilesArguments(ToolArguments, frozen=True):
 
 def ignoring_case(glob: str) -> str:
     """Return a glob with each ASCII letter in both cases, as `[aA]`; letters in brackets stay."""
-    return re.sub(r"\\.|\[[^\]]*\]|[a-zA-Z]", lambda found: _both_cases(found[0]), glob)
-
-
-def _both_cases(text: str) -> str:
-    return f"[{text.lower()}{text.upper()}]" if len(text) == 1 else text
+    both = r"\\.|\[[^\]]*\]|([a-zA-Z])"
+    return re.sub(both, lambda found: f"[{found[0].lower()}{found[0].upper()}]" if found[1] else found[0], glob)
 
 
 class FindFilesResult(ToolResult, frozen=True):
@@ -132,56 +131,6 @@ class FindFilesResult(ToolResult, frozen=True):
     def _body(self) -> Iterator[str]:
         denied = frozenset(self.denied)
         yield from (f"{shown_path(file)} [denied]" if file in denied else shown_path(file) for file in self.files)
-
-
-FIND_FILES = ToolSpec(
-    "find_files",
-    FindFilesArguments,
-    FindFilesResult,
-    "ripwrap.workspace.find_files:run_find_files",
-    title="Find files by name",
-    aliases=("glob", "search_files", "file_search", "find_by_name", "list_files(pattern)", "list_directory(pattern)"),
-    rare=frozenset({"entry_type", "sort"}),
-)
-
-
-class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
-    """Methods of `find_files`."""
-
-    async def find_files(
-        self,
-        pattern: str = "*",
-        path: str = ".",
-        *,
-        entry_type: Literal["file", "directory", "any"] = "file",
-        sort: Literal["path", "newest"] = "path",
-        limit: int = 100,
-        offset: int = 0,
-        include_hidden: bool = False,
-        include_ignored: bool = False,
-    ) -> str:
-        """Find files or directories by name, with a glob.
-
-        The answer has one path on each line; a directory ends in a slash. The last line, in parentheses, gives the
-        number of all files and how to get more. Hidden files and files that .gitignore excludes are left out.
-
-        Args:
-            pattern (str): A glob, e.g. `*.py` (at any depth), `src/**/*.ts` or `test_*.{py,pyi}`; `*` is every file.
-            path (str): The directory to look in, or a file; `.` is everything.
-            entry_type (str): What to find: `file`, `directory` or `any`; default `file`.
-            sort (str): `path` sorts by path, `newest` puts the most recently changed files first.
-            limit (int): Maximum number of files to list; default 100.
-            offset (int): Number of files to skip, for the next page; the previous answer gives it.
-            include_hidden (bool): List hidden files, too.
-            include_ignored (bool): List files that .gitignore and the like exclude, too.
-        """
-        return await self._tools.answer(FIND_FILES, locals())
-
-    async def find_files_result(
-        self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
-    ) -> FindFilesResult:
-        """Return the answer of `find_files()` as a `FindFilesResult`; raise the errors of `grep_content_result()`."""
-        return await self._tools.run(FIND_FILES, {"pattern": pattern, "path": path, **options})
 
 
 EXPLAIN_SECONDS = 5.0
@@ -417,3 +366,68 @@ def _top_directory(location: RootLocation, name: str) -> str | None:
             if stat.S_ISDIR(os.lstat(os.path.join(location.cwd, path, name)).st_mode):
                 return os.path.normpath(os.path.join(path, name))
     return None
+
+
+FIND_FILES = ToolSpec(
+    "find_files",
+    FindFilesArguments,
+    FindFilesResult,
+    run_find_files,
+    title="Find files by name",
+    aliases=("glob", "search_files", "file_search", "find_by_name", "list_files(pattern)", "list_directory(pattern)"),
+    rare=frozenset({"entry_type", "sort"}),
+)
+
+
+class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
+    """Methods of `find_files`."""
+
+    async def find_files(
+        self,
+        pattern: str = "*",
+        path: str = ".",
+        *,
+        entry_type: Literal["file", "directory", "any"] = "file",
+        sort: Literal["path", "newest"] = "path",
+        limit: int = 100,
+        offset: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+    ) -> str:
+        """Find files or directories by name, with a glob.
+
+        The answer has one path on each line; a directory ends in a slash. The last line, in parentheses, gives the
+        number of all files and how to get more. Hidden files and files that .gitignore excludes are left out.
+
+        Args:
+            pattern (str): A glob, e.g. `*.py` (at any depth), `src/**/*.ts` or `test_*.{py,pyi}`; `*` is every file.
+            path (str): The directory to look in, or a file; `.` is everything.
+            entry_type (str): What to find: `file`, `directory` or `any`; default `file`.
+            sort (str): `path` sorts by path, `newest` puts the most recently changed files first.
+            limit (int): Maximum number of files to list; default 100.
+            offset (int): Number of files to skip, for the next page; the previous answer gives it.
+            include_hidden (bool): List hidden files, too.
+            include_ignored (bool): List files that .gitignore and the like exclude, too.
+        """
+        try:
+            return self.text(
+                await self.find_files_result(
+                    pattern,
+                    path,
+                    entry_type=entry_type,
+                    sort=sort,
+                    limit=limit,
+                    offset=offset,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                )
+            )
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
+
+    async def find_files_result(
+        self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
+    ) -> FindFilesResult:
+        """Return the answer of `find_files()` as a `FindFilesResult`; raise the errors of `grep_content_result()`."""
+        arguments = parse_arguments(FindFilesArguments, {"pattern": pattern, "path": path, **options})
+        return await run_find_files(self._tools.begin(), arguments)

@@ -10,15 +10,15 @@ from ripwrap._code.references import Reference, References
 from ripwrap._operations.references import references_request, run_references
 from ripwrap._text import as_utf8, cut_text, plural, shown, shown_path
 from ripwrap.places.where import PlacedFileOptions
-from ripwrap.workspace.arguments import Globs, Number, ToolArguments, VisibilityOptions
+from ripwrap.workspace.arguments import TOOL_ERRORS, Globs, Number, ToolArguments, VisibilityOptions, parse_arguments
 from ripwrap.workspace.close_names import names_on_disk, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import notes_of, shortened
-from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import Redactor, redact_name
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, scope_of_root, visible_paths
 from ripwrap.workspace.shown_lines import snippet
+from ripwrap.workspace.text_files import Deadline
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
 HEADINGS = {
@@ -91,58 +91,6 @@ def _about(one: Reference) -> str:
     doubt = one.syntax if one.syntax != "code" else "" if one.confidence == "high" else f"{one.confidence} confidence"
     said = "; ".join(filter(None, (around, lines, doubt)))
     return f"  [{said}]" if said else ""
-
-
-FIND_REFERENCES = ToolSpec(
-    "find_references",
-    FindReferencesArguments,
-    FindReferencesResult,
-    "ripwrap.workspace.find_references:run_find_references",
-    title="Find definitions and uses of a name",
-    aliases=("references", "find_usages", "find_symbol", "go_to_references", "list_code_usages"),
-)
-
-
-class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
-    """Methods of `find_references`."""
-
-    async def find_references(
-        self,
-        name: str,
-        path: str = ".",
-        *,
-        file_pattern: str = "",
-        file_type: str = "",
-        limit: int = 100,
-        offset: int = 0,
-        include_hidden: bool = False,
-        include_ignored: bool = False,
-    ) -> str:
-        """Find where a function, class, variable or other name is defined, imported, called and mentioned.
-
-        Each place is shown with the definition around it. Names are compared, not types: a place that may mean another
-        thing of the same name is marked with a medium or low confidence, and places in strings and comments are marked.
-
-        Args:
-            name (str): The name, e.g. `total`, or with its class or module, e.g. `Cart.total`.
-            path (str): The directory or file to search; `.` is everything.
-            file_pattern (str): Search only files that match this glob, e.g. `*.py` or `!tests/**`.
-            file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
-            limit (int): Maximum number of places to show; default 100.
-            offset (int): Number of places to skip, for the next page.
-            include_hidden (bool): Search hidden files and directories, too.
-            include_ignored (bool): Search files that .gitignore and the like exclude, too.
-        """
-        return await self._tools.answer(FIND_REFERENCES, locals())
-
-    async def find_references_result(
-        self, name: str, path: str = ".", **options: Unpack[FindReferencesOptions]
-    ) -> FindReferencesResult:
-        """Return the answer of `find_references()` as a `FindReferencesResult`.
-
-        The method raises the errors of `grep_content_result()`, and `ValueError` if `name` is not a name.
-        """
-        return await self._tools.run(FIND_REFERENCES, {"name": name, "path": path, **options})
 
 
 _CONFIDENCES = ("high", "medium", "low")
@@ -237,3 +185,70 @@ def _shown(settings: Settings, scope: Scope, one: Reference, redactor: Redactor 
             "enclosing": around,
         }
     )
+
+
+FIND_REFERENCES = ToolSpec(
+    "find_references",
+    FindReferencesArguments,
+    FindReferencesResult,
+    run_find_references,
+    title="Find definitions and uses of a name",
+    aliases=("references", "find_usages", "find_symbol", "go_to_references", "list_code_usages"),
+)
+
+
+class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
+    """Methods of `find_references`."""
+
+    async def find_references(
+        self,
+        name: str,
+        path: str = ".",
+        *,
+        file_pattern: str = "",
+        file_type: str = "",
+        limit: int = 100,
+        offset: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+    ) -> str:
+        """Find where a function, class, variable or other name is defined, imported, called and mentioned.
+
+        Each place is shown with the definition around it. Names are compared, not types: a place that may mean another
+        thing of the same name is marked with a medium or low confidence, and places in strings and comments are marked.
+
+        Args:
+            name (str): The name, e.g. `total`, or with its class or module, e.g. `Cart.total`.
+            path (str): The directory or file to search; `.` is everything.
+            file_pattern (str): Search only files that match this glob, e.g. `*.py` or `!tests/**`.
+            file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
+            limit (int): Maximum number of places to show; default 100.
+            offset (int): Number of places to skip, for the next page.
+            include_hidden (bool): Search hidden files and directories, too.
+            include_ignored (bool): Search files that .gitignore and the like exclude, too.
+        """
+        try:
+            return self.text(
+                await self.find_references_result(
+                    name,
+                    path,
+                    file_pattern=file_pattern,
+                    file_type=file_type,
+                    limit=limit,
+                    offset=offset,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                )
+            )
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
+
+    async def find_references_result(
+        self, name: str, path: str = ".", **options: Unpack[FindReferencesOptions]
+    ) -> FindReferencesResult:
+        """Return the answer of `find_references()` as a `FindReferencesResult`.
+
+        The method raises the errors of `grep_content_result()`, and `ValueError` if `name` is not a name.
+        """
+        arguments = parse_arguments(FindReferencesArguments, {"name": name, "path": path, **options})
+        return await run_find_references(self._tools.begin(), arguments)

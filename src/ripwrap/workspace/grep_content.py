@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from ripwrap._operations.grep import Probe, counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
@@ -26,10 +26,11 @@ from ripwrap.errors import CapabilityError, Hint, PatternError, RipwrapError, Se
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
-from ripwrap.workspace.arguments import spell_as_argument
+from ripwrap.workspace.arguments import TOOL_ERRORS, VisibilityOptions, parse_arguments, spell_as_argument
 from ripwrap.workspace.close_names import names_on_disk, resolve_names
 from ripwrap.workspace.content_call import ContentCall, RoundRobinMatchCollector, other_spellings_note
-from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
+from ripwrap.workspace.dispatch import ToolMethods
+from ripwrap.workspace.grep_content_models import Expand, GrepContentArguments, GrepContentResult, OutputMode
 from ripwrap.workspace.notes import (
     MAX_REACHABLE,
     Page,
@@ -41,7 +42,6 @@ from ripwrap.workspace.notes import (
     unsearched_notes,
     unused_index_note,
 )
-from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.results import FileHits, shown_start
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
@@ -53,7 +53,8 @@ from ripwrap.workspace.scope import (
     visible_paths,
 )
 from ripwrap.workspace.shown_lines import content_matches
-from ripwrap.workspace.tool import ToolCall, page_note
+from ripwrap.workspace.text_files import Deadline
+from ripwrap.workspace.tool import ToolCall, ToolSpec, page_note
 
 if TYPE_CHECKING:
     from ripwrap.workspace.expansion import SourceFile
@@ -171,11 +172,17 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
         and len(named) == found.files
     ):
         notes.append(await _hidden_matches(run, call, named))
-    much = counts_text(found, None if page.exact else call.scope.timeout, found.hits)
+    if found.matches:
+        much = counts_text(found, None if page.exact else call.scope.timeout, found.hits)
+        message = f"{much[0].upper()}{much[1:]}."
+    elif found.dropped_records:
+        message = "No match can be shown, because the lines are too long; output_mode=count counts these lines."
+    else:
+        message = f"{nothing_found('matches', call.ended_after(timed_out=found.timed_out))}."
     answer = GrepContentResult(
         **_about(call, found.end, timed_out=found.timed_out, notes=notes),
         files=tuple(FileHits(path=call.shown(file.path), count=found.hits_of(file)) for file in files),
-        message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(call, found)}{explained}",
+        message=f"{message}{explained}",
         total_matches=found.hits,
         files_matched=found.files,
         exact=page.exact,
@@ -275,13 +282,6 @@ def _fit_expanded(
         if larger.matches == tuple(chain.from_iterable(grown.values())):
             return larger
     return fitted
-
-
-def _nothing(call: ContentCall, found: RoundRobinMatchCollector) -> str:
-    """Return the sentence for an answer without matches."""
-    if found.dropped_records:
-        return "No match can be shown, because the lines are too long; output_mode=count counts these lines."
-    return f"{nothing_found('matches', call.ended_after(timed_out=found.timed_out))}."
 
 
 def _page(
@@ -489,3 +489,133 @@ def _about(call: ContentCall, end: Exit | None, *, timed_out: bool, notes: Itera
             *call.notes,
         ),
     }
+
+
+class GrepContentOptions(VisibilityOptions, total=False):
+    """Options of `grep_content()` besides `pattern` and `path`."""
+
+    context_lines: int
+    before_context: int
+    after_context: int
+    max_matches: int
+    max_files: int
+    file_pattern: str
+    file_type: str
+    case_insensitive: bool
+    fixed_strings: bool
+    multiline: bool
+    output_mode: OutputMode
+    offset: int
+    sections: bool
+    expand: Expand
+    rev: str
+    inside: str
+
+
+GREP_CONTENT = ToolSpec(
+    "grep_content",
+    GrepContentArguments,
+    GrepContentResult,
+    run_grep_content,
+    title="Search in files",
+    aliases=(
+        *("grep", "ripgrep", "rg", "grep_search", "search_file_content", "search_content", "grep_files"),
+        # search_files of Cline, Roo and Kilo; that of the MCP server for file systems has a glob. search_code of
+        # Desktop Commander.
+        *("search_files(regex)", "search_files(file_pattern)", "search_code(pattern)", "search_code(regex)"),
+        *("search_codebase(pattern)", "search_codebase(regex)", "code_search(pattern)", "code_search(regex)"),
+    ),
+    rare=frozenset({"before_context", "after_context", "max_files", "sections", "expand", "rev", "inside"}),
+)
+
+
+class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
+    """Methods of `grep_content`."""
+
+    async def grep_content(
+        self,
+        pattern: str,
+        path: str = ".",
+        *,
+        context_lines: int = 2,
+        before_context: int = 0,
+        after_context: int = 0,
+        max_matches: int = 100,
+        max_files: int = 0,
+        file_pattern: str = "",
+        file_type: str = "",
+        case_insensitive: bool = False,
+        fixed_strings: bool = False,
+        multiline: bool = False,
+        output_mode: Literal["content", "files_with_matches", "count"] = "content",
+        offset: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+        sections: bool = False,
+        expand: Literal["none", "definition"] = "none",
+        rev: str = "",
+        inside: str = "",
+    ) -> str:
+        r"""Search the contents of files with a regular expression (ripgrep), and show the lines that match.
+
+        The answer names each file, then its lines: `42: …` is a match, `43- …` is context. Matches are taken from all
+        files in rotation. The last line, in parentheses, gives the number of all matches, what was left out and how to
+        get it. Use the line numbers to read more of a file. Hidden files and files that .gitignore excludes are left
+        out.
+
+        Args:
+            pattern (str): Regular expression to search for, such as `def \w+_total` or `TODO|FIXME`.
+            path (str): The directory or file to search; `.` is everything.
+            context_lines (int): Lines of context before and after each match; default 2.
+            before_context (int): Lines of context before each match, if more than context_lines.
+            after_context (int): Lines of context after each match, if more than context_lines.
+            max_matches (int): Maximum number of matches to show, or of files in the other output modes; default 100.
+            max_files (int): Maximum number of files to show matches of; 0, the default, is no limit.
+            file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!*.min.js`.
+            file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
+            case_insensitive (bool): Ignore case; default false.
+            fixed_strings (bool): Search for the pattern as plain text, not as a regular expression.
+            multiline (bool): Let a match span lines; a dot then also matches line ends.
+            output_mode (str): `content` shows lines, `files_with_matches` paths, `count` counts of matches per file.
+            offset (int): Number of matches, or files in other output modes, to skip; the previous answer gives it.
+            include_hidden (bool): Search hidden files and directories, too.
+            include_ignored (bool): Search files that .gitignore and the like exclude, too.
+            sections (bool): Name the definition that encloses each match, with the numbers of its lines.
+            expand (str): `definition` shows the definition around each match, if it fits; default `none`.
+            rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
+            inside (str): Search inside files of these formats, too, e.g. `zip,tar,gz,ipynb,pdf,docx,xlsx`.
+        """
+        try:
+            return self.text(
+                await self.grep_content_result(
+                    pattern,
+                    path,
+                    context_lines=context_lines,
+                    before_context=before_context,
+                    after_context=after_context,
+                    max_matches=max_matches,
+                    max_files=max_files,
+                    file_pattern=file_pattern,
+                    file_type=file_type,
+                    case_insensitive=case_insensitive,
+                    fixed_strings=fixed_strings,
+                    multiline=multiline,
+                    output_mode=output_mode,
+                    offset=offset,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                    sections=sections,
+                    expand=expand,
+                    rev=rev,
+                    inside=inside,
+                )
+            )
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
+
+    async def grep_content_result(
+        self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
+    ) -> GrepContentResult:
+        """Return the answer of `grep_content()` as a `GrepContentResult`."""
+        arguments = parse_arguments(GrepContentArguments, {"pattern": pattern, "path": path, **options})
+        return await run_grep_content(self._tools.begin(), arguments)

@@ -24,7 +24,7 @@ from ripwrap.sources.archives import check_inside
 from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
 from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.workspace.arguments import comma_separated
-from ripwrap.workspace.grep_content_tool import GrepContentArguments
+from ripwrap.workspace.grep_content_models import GrepContentArguments
 from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Scope, Settings
@@ -87,11 +87,7 @@ class ItemSearch:
     keys: dict[str, KeyLines] = field(default_factory=dict[str, KeyLines])
 
     def query(self, pattern: str, options: SearchOptions, mode: Mode) -> Query:
-        """Return the query that searches the items, and with `inside` also the files, with these options of rg.
-
-        Raises:
-            ValueError: With `rev`, the call is for several roots, or the revision is invalid.
-        """
+        """Return the query that searches the items, and with `inside` also the files, with these options of rg."""
         location = self.scope.location
         if self.arguments.rev:
             plain = cast("SearchOptions", {name: one for name, one in options.items() if name != "ignore_file"})

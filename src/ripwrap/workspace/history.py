@@ -88,12 +88,7 @@ class CommitHistory:
     """
 
     def __init__(self, repositories: Directories, timeout: float | None) -> None:
-        """Set the limits.
-
-        Args:
-            repositories: Directories in which repositories must be, with all directories that they use.
-            timeout: Time limit of a call in seconds, of which a quarter is used at most; `None` is no limit.
-        """
+        """Set where repositories may be, and the time limit of a call, of which a quarter is used at most."""
         self._repositories = repositories
         self._seconds = MAX_SECONDS if timeout is None else min(MAX_SECONDS, timeout / 4)
         self._known: dict[str, _KnownCommits] = {}

@@ -119,7 +119,10 @@ class IndexStatusResult(ToolResult, frozen=True):
         for one in self.roots:
             name = f"{shown_path(one.root)} ({shown(one.branch)})"
             if one.built:
-                yield f"{name}: {_indexed(one)}"
+                changed = f", changed {one.changed_at:%Y-%m-%d %H:%M:%S} UTC" if one.changed_at else ""
+                model = f", model {shown(one.model)}" if one.model else ""
+                sizes = f"{plural(one.files, 'file')}, {plural(one.chunks, 'chunk')}, {one.bytes} bytes"
+                yield f"{name}: {sizes}{model}{changed}"
             else:
                 others = ", ".join(map(shown, one.branches))
                 yield f"{name}: not built{f'; the index has {others}' if others else ''}"
@@ -129,12 +132,6 @@ class IndexStatusResult(ToolResult, frozen=True):
             if one.lacking:
                 yield f"  without an embedding: {plural(one.lacking, 'text')}; index_codebase embeds them"
             yield from (f"  {shown(message)}" for message in one.messages)
-
-
-def _indexed(one: RootStatus) -> str:
-    changed = f", changed {one.changed_at:%Y-%m-%d %H:%M:%S} UTC" if one.changed_at else ""
-    model = f", model {shown(one.model)}" if one.model else ""
-    return f"{plural(one.files, 'file')}, {plural(one.chunks, 'chunk')}, {one.bytes} bytes{model}{changed}"
 
 
 class RootHealth(Model, frozen=True):

@@ -5,7 +5,7 @@ An index has only files that the tools may show: no hidden, ignored or denied fi
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -180,16 +180,6 @@ class Indexes:
         The result is `None` if an index is not built. For a path below a root, it is also `None` if the index has
         only the upper levels (see `is_guarded`), or if too few results are below the path. For example, the index has
         no results below a hidden path.
-
-        Args:
-            run: Runner of the calls.
-            found: Scope of the search: the path to search, and its time limit.
-            query: Question or name to search for.
-            limit: Maximum number of results.
-
-        Raises:
-            RipwrapError, ValueError: See `Index.search()`.
-            TimeoutError: The indexes were not up to date within the time limit of the scope.
         """
         begun = time.monotonic()
         location = found.location
@@ -212,7 +202,10 @@ class Indexes:
 
             answer = await index.find(run, query, limit, left, is_shown)
             by_vectors = by_vectors or answer.by_vectors
-            notes += _notes_of(answer)
+            if answer.unavailable:
+                notes.append(f"Ranked without embeddings: {answer.unavailable}.")
+            elif answer.incomplete:
+                notes.append(f"{spell(answer.incomplete, spell_as_argument)}.")
             prefix = "" if len(self._settings.sandbox.roots) == 1 else f"{index.root}/"
             every = every and answer.complete
             answers.append([one.model_copy(update={"path": f"{prefix}{one.path}"}) for one in answer.chunks])
@@ -232,15 +225,6 @@ class Indexes:
 
         The result is `None` for a single file and for several roots. It is also `None` if the index is not built, has
         only the upper levels, or has no file below the path that may have a match.
-
-        Args:
-            run: Runner of the calls.
-            found: Scope of the search, with neither hidden nor ignored files.
-            required: Literal texts that every match of the pattern contains.
-
-        Raises:
-            RipwrapError: The index cannot be used.
-            TimeoutError: The index was not up to date within the time limit of the scope.
         """
         location = found.location
         if location.several or location.is_file:
@@ -358,13 +342,6 @@ def check_index_options(
     from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
 
     return make_embedder(embedder)
-
-
-def _notes_of(found: IndexResults) -> Iterator[str]:
-    if found.unavailable:
-        yield f"Ranked without embeddings: {found.unavailable}."
-    elif found.incomplete:
-        yield f"{spell(found.incomplete, spell_as_argument)}."
 
 
 def _spell_as_command(hint: Hint) -> str | None:

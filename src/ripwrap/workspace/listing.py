@@ -30,7 +30,14 @@ from ripwrap.errors import BinaryError
 from ripwrap.models import Model, TreeEntry
 from ripwrap.options import FileOptions
 from ripwrap.places.where import refuse_places
-from ripwrap.workspace.arguments import Number, StringList, ToolArguments, VisibilityOptions
+from ripwrap.workspace.arguments import (
+    TOOL_ERRORS,
+    Number,
+    StringList,
+    ToolArguments,
+    VisibilityOptions,
+    parse_arguments,
+)
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import denied_note, links_note, scope_notes, shortened
 from ripwrap.workspace.results import ListingEngine, ToolResult
@@ -74,15 +81,7 @@ class TreeCollector(BaseListingCollector[str]):
         *,
         common: Collection[str] = (),
     ) -> None:
-        """Start with an empty tree.
-
-        Args:
-            scope: Location to list.
-            max_depth: Maximum number of levels; 0 is no limit.
-            exclude: Names of files and directories to leave out.
-            progress: Function that is called with `total` after every chunk of rg's output.
-            common: Searched paths in which the rules for `COMMON_DIRECTORIES` and `COMMON_FILES` apply.
-        """
+        """Start with an empty tree; in `common` paths, the rules for `COMMON_DIRECTORIES` and `COMMON_FILES` apply."""
         super().__init__(PathDecoder())
         self.root: TreeDirectory = {}
         self.total: int = 0
@@ -353,81 +352,6 @@ def _name(entry: ListEntry) -> str:
     return f"{name}/ [not listed]" if entry.closed else f"{name}/" if entry.is_dir else name
 
 
-LS = ToolSpec(
-    "ls",
-    LsArguments,
-    ListResult,
-    "ripwrap.workspace.listing:run_ls",
-    title="List a directory",
-    aliases=("list_files", "read_folder", "list", "list_dir", "list_directory"),
-)
-TREE = ToolSpec(
-    "tree",
-    TreeArguments,
-    ListResult,
-    "ripwrap.workspace.listing:run_tree",
-    title="Show the tree of directories",
-    aliases=("directory_tree",),
-)
-
-
-class ListingMethods(ToolMethods, offers=(LS, TREE)):
-    """Methods of `ls` and `tree`."""
-
-    async def ls(
-        self,
-        path: str = ".",
-        *,
-        ignore: list[str] = [],  # noqa: B006 - never changed, and the only default for a list that a schema takes
-        limit: int = 1000,
-        max_depth: int = 0,
-        include_hidden: bool = False,
-        include_ignored: bool = False,
-    ) -> str:
-        """List a directory and everything below it, as an indented list.
-
-        Directories end in a slash and come before files. `[N truncated]` marks N entries that are left out; first-level
-        directories are left out last. Hidden files and files that .gitignore excludes are left out. Without a
-        .gitignore, directories such as node_modules are named, but not listed.
-
-        Args:
-            path (str): The directory to list; `.` is everything.
-            ignore (list[str]): Globs of files and directories to leave out, e.g. `["*.lock", "docs/generated/**"]`.
-            limit (int): Maximum number of files and directories to list; default 1000.
-            max_depth (int): Number of levels to list; 0, the default, is no limit.
-            include_hidden (bool): List hidden files, too.
-            include_ignored (bool): List files that .gitignore and the like exclude, too.
-        """
-        return await self._tools.answer(LS, locals())
-
-    async def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
-        """Return the answer of `ls()` as a `ListResult`; raise the errors of `grep_content_result()`.
-
-        If there is no rg, or it does not run, Python code lists the same files, and `engine` is `python`.
-        """
-        return await self._tools.run(LS, {"path": path, **options})
-
-    async def tree(
-        self, path: str = ".", *, limit: int = 50, include_hidden: bool = False, include_ignored: bool = False
-    ) -> str:
-        """Show an overview of a directory: an indented tree with a few entries of every directory.
-
-        Entries are taken level by level, and from all directories in rotation. `[N truncated]` marks N entries that are
-        left out of a directory. Hidden files and files that .gitignore excludes are left out.
-
-        Args:
-            path (str): The directory to show; `.` is everything.
-            limit (int): Maximum number of files and directories to show; default 50.
-            include_hidden (bool): Show hidden files, too.
-            include_ignored (bool): Show files that .gitignore and the like exclude, too.
-        """
-        return await self._tools.answer(TREE, locals())
-
-    async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
-        """Return the answer of `tree()` as a `ListResult`; raise the errors of `grep_content_result()`."""
-        return await self._tools.run(TREE, {"path": path, **options})
-
-
 MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
 
@@ -635,3 +559,99 @@ def _folders(path: str, *, alone: bool) -> Iterator[str]:
         yield path
     if not alone:
         yield os.curdir
+
+
+LS = ToolSpec(
+    "ls",
+    LsArguments,
+    ListResult,
+    run_ls,
+    title="List a directory",
+    aliases=("list_files", "read_folder", "list", "list_dir", "list_directory"),
+)
+TREE = ToolSpec(
+    "tree",
+    TreeArguments,
+    ListResult,
+    run_tree,
+    title="Show the tree of directories",
+    aliases=("directory_tree",),
+)
+
+
+class ListingMethods(ToolMethods, offers=(LS, TREE)):
+    """Methods of `ls` and `tree`."""
+
+    async def ls(
+        self,
+        path: str = ".",
+        *,
+        ignore: list[str] = [],  # noqa: B006 - never changed, and the only default for a list that a schema takes
+        limit: int = 1000,
+        max_depth: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+    ) -> str:
+        """List a directory and everything below it, as an indented list.
+
+        Directories end in a slash and come before files. `[N truncated]` marks N entries that are left out; first-level
+        directories are left out last. Hidden files and files that .gitignore excludes are left out. Without a
+        .gitignore, directories such as node_modules are named, but not listed.
+
+        Args:
+            path (str): The directory to list; `.` is everything.
+            ignore (list[str]): Globs of files and directories to leave out, e.g. `["*.lock", "docs/generated/**"]`.
+            limit (int): Maximum number of files and directories to list; default 1000.
+            max_depth (int): Number of levels to list; 0, the default, is no limit.
+            include_hidden (bool): List hidden files, too.
+            include_ignored (bool): List files that .gitignore and the like exclude, too.
+        """
+        try:
+            return self.text(
+                await self.ls_result(
+                    path,
+                    ignore=ignore,
+                    limit=limit,
+                    max_depth=max_depth,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                )
+            )
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
+
+    async def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
+        """Return the answer of `ls()` as a `ListResult`; raise the errors of `grep_content_result()`.
+
+        If there is no rg, or it does not run, Python code lists the same files, and `engine` is `python`.
+        """
+        arguments = parse_arguments(LsArguments, {"path": path, **options})
+        return await run_ls(self._tools.begin(), arguments)
+
+    async def tree(
+        self, path: str = ".", *, limit: int = 50, include_hidden: bool = False, include_ignored: bool = False
+    ) -> str:
+        """Show an overview of a directory: an indented tree with a few entries of every directory.
+
+        Entries are taken level by level, and from all directories in rotation. `[N truncated]` marks N entries that are
+        left out of a directory. Hidden files and files that .gitignore excludes are left out.
+
+        Args:
+            path (str): The directory to show; `.` is everything.
+            limit (int): Maximum number of files and directories to show; default 50.
+            include_hidden (bool): Show hidden files, too.
+            include_ignored (bool): Show files that .gitignore and the like exclude, too.
+        """
+        try:
+            return self.text(
+                await self.tree_result(
+                    path, limit=limit, include_hidden=include_hidden, include_ignored=include_ignored
+                )
+            )
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
+
+    async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
+        """Return the answer of `tree()` as a `ListResult`; raise the errors of `grep_content_result()`."""
+        arguments = parse_arguments(TreeArguments, {"path": path, **options})
+        return await run_tree(self._tools.begin(), arguments)

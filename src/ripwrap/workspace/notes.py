@@ -18,7 +18,7 @@ from ripwrap.models import PathError
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.results import SkipKind, SkippedFiles
 from ripwrap.workspace.arguments import spell_as_argument
-from ripwrap.workspace.grep_content_tool import ContentMatch, GrepContentResult
+from ripwrap.workspace.grep_content_models import ContentMatch, GrepContentResult
 from ripwrap.workspace.results import ListingEngine, ToolResult, shown_start
 from ripwrap.workspace.sandbox import RootLocation, Sandbox
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
@@ -239,8 +239,11 @@ def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> in
 
 
 def _beginning(page: Page, answer: GrepContentResult, match: ContentMatch, length: int) -> GrepContentResult:
-    """Return the answer with the beginning of a match, and say how to read the rest of its lines."""
-    alone = _alone(match, length)
+    """Return the answer with the beginning of a match, without context, and say how to read the rest of its lines."""
+    text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
+    before = len(match.before)
+    anchors = match.anchors[before : before + text.count("\n") + 1]
+    alone = match.model_copy(update={"before": (), "after": (), "section": None, "match": text, "anchors": anchors})
     fitted = _with_matches(page, answer, [alone], 0)
     if alone.match == match.match:
         return fitted
@@ -248,14 +251,6 @@ def _beginning(page: Page, answer: GrepContentResult, match: ContentMatch, lengt
     said = f"The match at line {alone.line} is cut in line {line}"
     rest = f"; read_file(start_line={line}) shows its other lines" if page.readable and line > alone.line else ""
     return fitted.model_copy(update={"truncated": True, "message": f"{fitted.message} {said}{rest}."})
-
-
-def _alone(match: ContentMatch, length: int) -> ContentMatch:
-    """Return a match without context and definition, cut after `length` characters, because the whole is too long."""
-    text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
-    before = len(match.before)
-    anchors = match.anchors[before : before + text.count("\n") + 1]
-    return match.model_copy(update={"before": (), "after": (), "section": None, "match": text, "anchors": anchors})
 
 
 def _with_matches(

@@ -4,20 +4,21 @@ import errno
 import io
 import os
 import stat
+from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._system.safe_open import open_regular_file
 from ripwrap._system.windows import IS_WINDOWS
 from ripwrap._text import as_utf8, byte_order_mark, plural, shown_path
 from ripwrap.errors import AccessDeniedError
+from ripwrap.places.where import refuse_places
 from ripwrap.workspace.dispatch import MAX_READ_BYTES, ToolMethods
-from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import Redaction, key_lines
 from ripwrap.workspace.results import FileInfo
 from ripwrap.workspace.sandbox import RootLocation, Sandbox
 from ripwrap.workspace.scope import Settings
+from ripwrap.workspace.text_files import Deadline
 
 
 async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: int | None) -> bytes:
@@ -25,32 +26,26 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
     if max_bytes is not None and max_bytes < 0:
         raise ValueError(f"max_bytes must be 0 or more, got {max_bytes}")
     try:
-        content = await run.call(partial(_read_bytes, settings.sandbox, path, max_bytes))
+        content = await run.call(lambda: _read_bytes(settings.sandbox, path, max_bytes))
         masking = settings.redact
-        return content if masking is None else await run.call(partial(_masked, masking, content, settings.timeout))
+        return content if masking is None else await run.call(lambda: _masked(masking, content, settings.timeout))
     except MemoryError:
         raise ValueError(f"reading {shown_path(path)} needs too much memory; pass a smaller max_bytes") from None
 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
     """Return a file's or directory's kind, size, and time of the last change."""
-    _refuse_places("file_info()")
+    refuse_places("file_info()")
     return await run.call(lambda: _file_info(settings.sandbox.locate(path)))
 
 
 async def run_list_directory(run: Runner, settings: Settings, path: str) -> tuple[FileInfo, ...]:
     """Return the entries of a directory, sorted by name."""
-    _refuse_places("list_directory()")
+    refuse_places("list_directory()")
     deadline = Deadline(
         settings.timeout, "not all entries of the directory were listed", "list it with ls or find_files"
     )
-    return await run.call(partial(_list_directory, settings.sandbox, path, deadline))
-
-
-def _refuse_places(method: str) -> None:
-    from ripwrap.places.where import refuse_places  # late: `Workspace` starts faster, and only backends call this
-
-    refuse_places(method)
+    return await run.call(lambda: _list_directory(settings.sandbox, path, deadline))
 
 
 def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
@@ -87,15 +82,10 @@ def _file_info(location: RootLocation) -> FileInfo:
 
 def _info(path: str, name: str, state: os.stat_result) -> FileInfo:
     is_dir = stat.S_ISDIR(state.st_mode)
-    size = None if is_dir else state.st_size
-    return FileInfo(path=path, name=name, is_dir=is_dir, size=size, modified_at=_time(state))
-
-
-def _time(state: os.stat_result) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(state.st_mtime, UTC)
-    except (OverflowError, OSError, ValueError):  # file systems can store years after 9999
-        return None
+    size, time = None if is_dir else state.st_size, None
+    with suppress(OverflowError, OSError, ValueError):  # file systems can store years after 9999
+        time = datetime.fromtimestamp(state.st_mtime, UTC)
+    return FileInfo(path=path, name=name, is_dir=is_dir, size=size, modified_at=time)
 
 
 def _list_directory(sandbox: Sandbox, path: str, deadline: Deadline) -> tuple[FileInfo, ...]:
@@ -169,11 +159,11 @@ class RawFileMethods(ToolMethods):
 
         With `redact`, keys, tokens and passwords are masked, as in answers.
         """
-        return await run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes)
+        return await run_read_bytes(self._tools.runner(None), self._tools.settings, path, max_bytes)
 
     async def file_info(self, path: str = ".") -> FileInfo:
         """Return a file's or directory's kind, size, and time of the last change. This is not a tool."""
-        return await run_file_info(self._tools.runner, self._tools.settings, path)
+        return await run_file_info(self._tools.runner(None), self._tools.settings, path)
 
     async def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
         """Return the entries of one directory, sorted by name, with hidden and ignored entries. This is not a tool.
@@ -188,4 +178,4 @@ class RawFileMethods(ToolMethods):
             PermissionError: The directory cannot be read.
             TimeoutError: The entries were not listed in time.
         """
-        return await run_list_directory(self._tools.runner, self._tools.settings, path)
+        return await run_list_directory(self._tools.runner(None), self._tools.settings, path)

@@ -1,33 +1,33 @@
-"""Tool `read_file`: its arguments, result and methods, and the reading of numbered lines.
-
-The function that runs the tool is in `workspace/file_outline.py`.
-"""
+"""Tool `read_file`: numbered lines of one or several files, and an outline with the definitions that fit."""
 
 import io
-import os
 import re
 import sys
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from operator import attrgetter
-from typing import Annotated, Any, BinaryIO, ClassVar, NamedTuple, TypeAlias, Unpack, cast
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, Unpack
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from ripwrap._code.outline import Section, outline_rows
+from ripwrap._code.outline import Section, levels_of, outline_rows
+from ripwrap._code.treesitter.parser import is_supported
+from ripwrap._operations.expand import MAX_SOURCE_BYTES
 from ripwrap._system.concurrency import CANCELLED
-from ripwrap._system.safe_open import open_regular_file
-from ripwrap._text import ALIASES, as_utf8, byte_order_mark, cut_text, in_seconds, is_binary, plural, shown_path
+from ripwrap._text import ALIASES, as_utf8, cut_text, in_seconds, plural, shown_path
+from ripwrap.errors import RipwrapError
 from ripwrap.models import Model
 from ripwrap.workspace.arguments import (
     HASHED_CHARS,
     MAX_QUOTED_CHARS,
     SEPARATOR,
+    TOOL_ERRORS,
     ToolArguments,
     is_given,
     join_paths,
@@ -35,22 +35,22 @@ from ripwrap.workspace.arguments import (
     labels,
     line_hash,
     parse_anchor,
+    parse_arguments,
 )
+from ripwrap.workspace.close_names import ask_close_names
 from ripwrap.workspace.dispatch import ToolMethods
-from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines
+from ripwrap.workspace.expansion import SourceFile, missing_code, read_source_file
+from ripwrap.workspace.notes import shortened
+from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
 from ripwrap.workspace.results import ToolResult, first_entries
-from ripwrap.workspace.sandbox import RootLocation
-from ripwrap.workspace.scope import Settings
+from ripwrap.workspace.sandbox import MissingPathError, RootLocation
+from ripwrap.workspace.scope import Settings, open_scope
 from ripwrap.workspace.shown_lines import snippet
-from ripwrap.workspace.tool import ToolCall, ToolSpec
+from ripwrap.workspace.text_files import Deadline, open_text, skip_line, skip_lines
+from ripwrap.workspace.tool import MIN_CHARS, ToolCall, ToolSpec, digest_of
 
-_BINARY_CHECK_BYTES = 8_192
 _COUNT_SECONDS = 1.0
 """Time limit in seconds for counting the lines after the last shown line."""
-_PIECE_CHARS = 65_536
-"""Number of characters to read at a time while lines are skipped."""
-_PIECE_BYTES = 262_144
-"""Number of bytes to read at a time while lines are counted."""
 
 MAX_LINE_NUMBER = 1_000_000_000
 """Largest value of `start_line` and `end_line`; the numbers in `ranges` may have up to 18 digits."""
@@ -282,7 +282,7 @@ async def read_ranges(call: ToolCall, arguments: ReadFileArguments) -> ReadLines
     run, settings = call.run, call.settings
     given = arguments.line_ranges()
     location = await run.call(partial(settings.sandbox.locate_file, arguments.path, "ls lists its files"))
-    found = await run.call(partial(_read, settings, location, given, arguments.tail))
+    found = await run.call(partial(_read_lines, settings, location, given, arguments.tail))
     ranges = found.ranges
     if not found.lines and found.total and ranges:
         first = min(one.start for one in ranges)
@@ -343,7 +343,7 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[LineBlock]:
             start = at
 
 
-def _read(settings: Settings, location: RootLocation, given: Sequence[LineRange], tail: int) -> _LinesRead:
+def _read_lines(settings: Settings, location: RootLocation, given: Sequence[LineRange], tail: int) -> _LinesRead:
     """Read ranges of lines of a file, and its last `tail` lines, in bounded memory for files and lines of any size."""
     deadline = Deadline(settings.timeout, "the first line to read was not reached")
     with open_text(settings, location, "read_file") as (text, encoding, redactor):
@@ -354,27 +354,6 @@ def _read(settings: Settings, location: RootLocation, given: Sequence[LineRange]
             text.seek(start)
         lines, total = _read_text(text, settings, redactor, ranges, deadline)
     return _LinesRead(lines, total, encoding, ranges)
-
-
-@contextmanager
-def open_text(
-    settings: Settings, location: RootLocation, tool: str
-) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
-    """Open a text file in the encoding that rg uses for it.
-
-    Yield the file, the name of its encoding, and a function that masks secrets (`None` if secrets are shown).
-    """
-    with open_regular_file(location.cwd, location.paths[0], follow=False) as file:
-        redactor = partial(settings.redact, keys=key_lines(file)) if settings.redact else None
-        file.seek(0)
-        start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]
-        if is_binary(start):
-            size = os.fstat(file.fileno()).st_size
-            raise ValueError(f"{shown_path(location.name)} is binary ({size:,} bytes); {tool} shows text only")
-        mark, encoding = byte_order_mark(start)
-        file.read(len(mark))
-        with io.TextIOWrapper(file, encoding, errors="replace", newline="\n") as text:
-            yield text, encoding, redactor
 
 
 def _read_text(
@@ -411,90 +390,167 @@ def _read_text(
     return lines, number
 
 
-def skip_lines(text: io.TextIOWrapper, count: int, deadline: "Deadline") -> int:
-    """Skip lines of a file, and return how many were skipped: fewer than `count` at the end of the file."""
-    start = text.tell() if count > 0 and text.encoding == "utf-8" else -1
-    if not 0 <= start < 1 << 63:  # a larger number would also have a state of the decoder
-        skipped = 0
-        while skipped < count and skip_line(text, deadline):
-            skipped += 1
-        return skipped
-    file = cast("BinaryIO", text.buffer)
-    file.seek(start)
-    skipped, length = _skip_bytes(file, count, deadline)
-    text.seek(start + length)
-    return skipped
+CHARS_PER_FILE = 500
+"""Smallest share of an answer in characters; with `max_chars=20000`, a call reads at most 40 files."""
+_MAX_ERROR_CHARS = 200
 
 
-def _skip_bytes(file: BinaryIO, count: int, deadline: "Deadline") -> tuple[int, int]:
-    """Read up to the end of a number of lines, without decoding them; return the numbers of lines and of bytes."""
-    skipped = length = 0
-    last = b"\n"
-    while chunk := file.read(_PIECE_BYTES):
-        deadline.check()
-        found = chunk.count(b"\n")
-        if skipped + found >= count:
-            end = -1
-            for _ in range(count - skipped):
-                end = chunk.index(b"\n", end + 1)
-            return count, length + end + 1
-        skipped, length, last = skipped + found, length + len(chunk), chunk[-1:]
-    return skipped + (last != b"\n"), length
+async def read_several(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
+    """Return the lines of several files; the message has an error for each file that cannot be read."""
+    paths, most = arguments.paths, call.settings.max_chars // CHARS_PER_FILE
+    if len(paths) > most:
+        raise ValueError(f"path names {len(paths)} files, and a call reads at most {most}; pass fewer")
+    if arguments.outline:
+        raise ValueError("outline is for one file, and path names several; call the tool once for each file")
+    share = call.settings.max_chars // len(paths) - _MAX_ERROR_CHARS
+    read: list[ReadFileResult] = []
+    said: list[str] = []
+    failed: list[Exception] = []
+    for path in paths:
+        try:
+            lines = await read_ranges(call, arguments.model_copy(update={"path": path}))
+            read.append(await call.run.call(partial(shortened, lines.answer, lines.count, share)))
+        except TimeoutError:
+            raise
+        except (OSError, ValueError, RipwrapError) as error:
+            failed.append(error)
+            name, text = shown_path(path), f"{error}"
+            text = text if text.startswith(name) else f"{name}: {text}"
+            said.append(f"{cut_text(text, _MAX_ERROR_CHARS - 1)}.")
+        else:
+            said.append(f"{shown_path(read[-1].path)}: {read[-1].message}")
+    if not read:
+        raise failed[0]
+    blocks = [block.model_copy(update={"path": one.path}) for one in read for block in one.blocks]
+    return ReadFileResult(
+        root=read[0].root,
+        path=".",
+        blocks=tuple(blocks),
+        total_lines=None,
+        truncated=any(one.truncated for one in read),
+        message=f"{plural(len(read), 'file')}. {' '.join(said)}",
+    )
 
 
-def skip_line(text: io.TextIOWrapper, deadline: "Deadline") -> bool:
-    """Read the rest of a line; return False at the end of the file."""
-    piece = text.readline(_PIECE_CHARS)
-    found = bool(piece)
-    while piece and not piece.endswith("\n"):
-        piece = text.readline(_PIECE_CHARS)
-        deadline.check()
-    deadline.check_sometimes()
-    return found
+OUTLINE_SHARE = 1 / 3
+"""Maximum share of the length of an answer (`max_chars`) that an outline may take beside lines, from 0 to 1."""
+
+MAX_LINES = 100_000
+"""Maximum number of lines of a file that gets an outline unasked; an outline of more lines takes seconds."""
 
 
-class Deadline:
-    """Time limit for reading a file, or for masking secrets."""
+async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
+    """Return what `_read()` returns; with anchors, only a sentence if an equal call had the same answer.
 
-    def __init__(self, timeout: float | None, message: str, instead: str = "search the file with grep_content") -> None:
-        """Start the time limit.
+    Raises what `read_ranges()` raises.
+    """
+    answer = await _read(call, arguments)
+    if not call.settings.anchors or len(text := str(answer)) < MIN_CHARS:
+        return answer
+    digest = digest_of(text)
+    before = call.memory.exchange(arguments.model_copy(update={"force": False}), digest)
+    if arguments.force or before is None or before.value != digest:
+        return answer
+    said = f"Unchanged since it was shown {in_seconds(round(before.seconds))} ago; force=True shows it again."
+    return answer.model_copy(update={"blocks": (), "outline": (), "message": said})
 
-        Args:
-            timeout: Time limit in seconds; `None` is no limit.
-            message: Beginning of the error message if the time limit is reached.
-            instead: End of the error message: what to do instead.
-        """
-        self._timeout = timeout
-        self._message = message
-        self._instead = instead
-        self._end = None if timeout is None else time.monotonic() + timeout
-        self._calls = 0
 
-    def check(self) -> None:
-        """Raise `TimeoutError` if the time limit is reached or the call is cancelled."""
-        CANCELLED.get().check()
-        # On Windows the clock advances in steps of up to 16 ms, so a timeout of 0 needs `>=`.
-        if self._end is not None and time.monotonic() >= self._end:
-            seconds = in_seconds(self._timeout or 0)
-            raise TimeoutError(f"{self._message} within {seconds}; {self._instead}")
+async def _read(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
+    """Return the lines of a file, its outline, or both; or the lines of several files.
 
-    def shorten(self, seconds: float) -> None:
-        """Set the deadline to a number of seconds from now; do nothing if the deadline is already earlier."""
-        end = time.monotonic() + seconds
-        self._end = end if self._end is None else min(self._end, end)
+    Raises what `read_ranges()` raises.
+    """
+    if len(arguments.paths) > 1:
+        return await read_several(call, arguments)
+    arguments = arguments.model_copy(update={"path": arguments.paths[0]})
+    run, settings = call.run, call.settings
+    try:
+        read = await read_ranges(call, arguments)
+    except MissingPathError as error:
+        await _add_close_names(call, arguments.path, error)
+        raise
+    lines = await run.call(partial(shortened, read.answer, read.count, settings.max_chars))
+    too_long = lines.truncated and not arguments.chooses_lines
+    if not (arguments.outline or (too_long and 0 < (read.total or 0) <= MAX_LINES)):
+        return lines
+    return await run.call(partial(_with_outline, settings, read, lines))
 
-    def check_sometimes(self) -> None:
-        """Call `check()` once in a thousand calls of this method."""
-        self._calls += 1
-        if self._calls % 1_000 == 0:
-            self.check()
+
+async def _add_close_names(call: ToolCall, path: str, error: MissingPathError) -> None:
+    """Add a note to an error about a missing file: files of the whole workspace that have nearly its name."""
+    if error.near is not None:
+        return
+    with suppress(OSError, RipwrapError, ValueError):  # the first error is more helpful
+        async with open_scope(call.run, call.settings, ".", hidden=False, ignored=False) as scope:
+            if close := await ask_close_names(call.run, scope, path):
+                error.add_note(close)
+
+
+def _with_outline(settings: Settings, read: ReadLines, without: ReadFileResult) -> ReadFileResult:
+    """Return the answer with the outline of the file, and with the lines that then fit.
+
+    If lines were asked for, and there is no definition, the answer stays without an outline.
+    """
+    location, lines = read.location, read.count
+    source = read_source_file(settings, location, location.paths[0], settings.redactor(location, location.paths[0]))
+    every = source.outline.sections() if source else ()
+    if source is None or not every:
+        has_grammar = source is not None and is_supported(location.paths[0], "\n".join(source.lines))
+        missing = missing_code() if has_grammar else None
+        if lines and missing is None:
+            return without
+        why = f"it has more than {MAX_SOURCE_BYTES:,} bytes" if source is None else "no definition was found"
+        said = missing or f"There is no outline: {why}"
+
+        def explained(count: int) -> ReadFileResult:
+            result = read.answer(count) if lines else without
+            return result.model_copy(
+                update={"message": f"{said}. {result.message if lines else 'Read or search its lines.'}"}
+            )
+
+        return shortened(explained, lines, settings.max_chars)
+    room = int(settings.max_chars * OUTLINE_SHARE) if lines else settings.max_chars
+    chosen = [_shown(settings, source, section) for section in outermost(every, room)]
+
+    def about(result: ReadFileResult, count: int) -> ReadFileResult:
+        known = {"outline": tuple(chosen[:count]), "truncated": result.truncated or count < len(every)}
+        much = plural(len(every), "definition")
+        said = f"The outline has {much}." if count == len(every) else f"The outline shows {count} of {much}."
+        rest = result.message if lines else f"start_line and end_line give lines of the {result.total_lines}."
+        return result.model_copy(update={**known, "message": f"{said} {rest}"})
+
+    if not lines:
+        return shortened(partial(about, without), len(chosen), settings.max_chars)
+    return shortened(lambda count: about(read.answer(count), len(chosen)), lines, settings.max_chars)
+
+
+def outermost(sections: Sequence[Section], max_chars: int) -> list[Section]:
+    """Return the sections whose rows fit into a number of characters: inner sections are left out before outer ones."""
+    by_level: dict[int, int] = {}
+    sizes = [len(row) + 3 for row in outline_rows(sections)]  # with indentation and the end of the line
+    levels = list(levels_of(sections))
+    for level, size in zip(levels, sizes, strict=True):
+        by_level[level] = by_level.get(level, 0) + size
+    totals = list(accumulate(by_level[level] for level in range(len(by_level))))
+    depth = bisect_right(totals, max_chars)
+    if depth:
+        return [section for section, level in zip(sections, levels, strict=True) if level < depth]
+    outer = [(section, size) for section, level, size in zip(sections, levels, sizes, strict=True) if not level]
+    most = bisect_right(list(accumulate(size for _, size in outer)), max_chars)
+    return [section for section, _ in outer[:most]]
+
+
+def _shown(settings: Settings, source: SourceFile, section: Section) -> Section:
+    """Return a section as an answer shows it: secrets masked, and its line cut if it is long."""
+    masked = source.masked(section)
+    return masked.model_copy(update={"text": snippet(masked.text, 1, settings.max_line)})
 
 
 READ_FILE = ToolSpec(
     "read_file",
     ReadFileArguments,
     ReadFileResult,
-    "ripwrap.workspace.file_outline:run_read_file",
+    run_read_file,
     title="Read lines of a file",
     aliases=(
         "read",
@@ -541,7 +597,14 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             outline (bool): Show the outline of the file; no lines, unless another argument chooses some.
             force (bool): With anchors, show again what was shown before and has not changed.
         """
-        return await self._tools.answer(READ_FILE, locals())
+        try:
+            return self.text(
+                await self.read_file_result(
+                    path, start_line, end_line, ranges=ranges, head=head, tail=tail, outline=outline, force=force
+                )
+            )
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
 
     async def read_file_result(
         self, path: str, start_line: int = 1, end_line: int = 0, **options: Unpack[ReadFileOptions]
@@ -550,6 +613,7 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
 
         The method needs no rg. A file may have any size; reading stops at the workspace's `timeout`.
         """
-        return await self._tools.run(
-            READ_FILE, {"path": path, "start_line": start_line, "end_line": end_line, **options}
+        arguments = parse_arguments(
+            ReadFileArguments, {"path": path, "start_line": start_line, "end_line": end_line, **options}
         )
+        return await run_read_file(self._tools.begin(), arguments)

@@ -338,15 +338,7 @@ class Redaction:
     """Mask secrets by rules; private keys are always masked."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        """Set the rules.
-
-        Args:
-            rules: Rules, as for `scan()`. Rules that find files by name are left out. A rule that may span lines is
-                tried on each line.
-
-        Raises:
-            ValueError: The pattern of a rule means something else in Python's `re`, or may take too long.
-        """
+        """Set the rules, as for `scan()`; those that find files by name are left out."""
         self._finders: list[_Finder] = []
         refused: dict[str, str] = {}
         for rule in rules:
@@ -365,14 +357,10 @@ class Redaction:
         keys: KeyLines = UNKNOWN_KEYS,
         check: Callable[[], object] | None = None,
     ) -> Redacted:
-        """Mask the secrets in lines.
+        """Mask the secrets in whole lines; a secret that is cut is not recognised.
 
-        Args:
-            text: Whole lines; a secret that is cut is not recognised.
-            first: Number of the first line in its file.
-            keys: Lines of private keys in that file.
-            check: Function that is called before each line and each part of a long line, and may raise an error, for
-                example at a deadline. Masking one megabyte may take several seconds.
+        `check` is called before each line and each part of a long line, and may raise an error at a deadline, because
+        masking one megabyte may take several seconds.
         """
         check = check or CANCELLED.get().check
         scanner = KeyScanner(check)

@@ -24,16 +24,16 @@ from ripwrap._text import as_utf8, plural, shown
 from ripwrap.edits import EditPlan, FileEdits
 from ripwrap.models import Span
 from ripwrap.options import SearchOptions
-from ripwrap.workspace.arguments import Globs, ToolArguments, VisibilityOptions
+from ripwrap.workspace.arguments import TOOL_ERRORS, Globs, ToolArguments, VisibilityOptions, parse_arguments
 from ripwrap.workspace.close_names import names_on_disk, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import shortened
-from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import MAX_SCANNED_BYTES, MAX_SECRET_CHARS, KeyLines, Redaction, key_lines
 from ripwrap.workspace.results import FileHits, ToolResult
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, pattern_options, visible_paths
 from ripwrap.workspace.shown_lines import snippet
+from ripwrap.workspace.text_files import Deadline
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
 
@@ -88,67 +88,6 @@ class ReplaceContentResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         yield from map(shown, self.diff)
-
-
-REPLACE_CONTENT = ToolSpec(
-    "replace_content",
-    ReplaceContentArguments,
-    ReplaceContentResult,
-    "ripwrap.workspace.replace_content:run_replace_content",
-    title="Replace in files",
-    needs="write",
-    writes="files",
-)
-
-
-class ReplaceContentMethods(ToolMethods, offers=(REPLACE_CONTENT,)):
-    """Methods of `replace_content`."""
-
-    async def replace_content(
-        self,
-        pattern: str,
-        replacement: str,
-        path: str = ".",
-        *,
-        apply: bool = False,
-        file_pattern: str = "",
-        file_type: str = "",
-        case_insensitive: bool = False,
-        fixed_strings: bool = False,
-        multiline: bool = False,
-        include_hidden: bool = False,
-        include_ignored: bool = False,
-    ) -> str:
-        r"""Replace every match of a regular expression (ripgrep) in files, or show what would change.
-
-        Call it without `apply` first: the answer is a diff, and no file is changed. With `apply` the changes are
-        written, to all files or to none. Hidden files and files that .gitignore excludes are left out.
-
-        Args:
-            pattern (str): Regular expression to search for, such as `old_(\w+)`.
-            replacement (str): Text to put in place of each match; `$1` or `${name}` is a group, and `$$` a dollar.
-            path (str): The directory or file to change; `.` is everything.
-            apply (bool): Write the changes; default false, which only shows them.
-            file_pattern (str): Change only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!*.min.js`.
-            file_type (str): Change only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
-            case_insensitive (bool): Ignore case; default false.
-            fixed_strings (bool): Search for the pattern as plain text, not as a regular expression.
-            multiline (bool): Let a match span lines; a dot then also matches line ends.
-            include_hidden (bool): Change hidden files, too.
-            include_ignored (bool): Change files that .gitignore and the like exclude, too.
-        """
-        return await self._tools.answer(REPLACE_CONTENT, locals())
-
-    async def replace_content_result(
-        self, pattern: str, replacement: str, path: str = ".", **options: Unpack[ReplaceContentOptions]
-    ) -> ReplaceContentResult:
-        """Return the answer of `replace_content()` as a `ReplaceContentResult`.
-
-        The errors of `grep_content_result()` are raised, too.
-        """
-        return await self._tools.run(
-            REPLACE_CONTENT, {"pattern": pattern, "replacement": replacement, "path": path, **options}
-        )
 
 
 @dataclass(slots=True)
@@ -411,3 +350,82 @@ def _message(arguments: ReplaceContentArguments, plan: EditPlan) -> str:
         if arguments.apply
         else f"{much}; no file was changed yet: apply=true changes {'it' if len(plan) == 1 else 'them'}."
     )
+
+
+REPLACE_CONTENT = ToolSpec(
+    "replace_content",
+    ReplaceContentArguments,
+    ReplaceContentResult,
+    run_replace_content,
+    title="Replace in files",
+    needs="write",
+    writes="files",
+)
+
+
+class ReplaceContentMethods(ToolMethods, offers=(REPLACE_CONTENT,)):
+    """Methods of `replace_content`."""
+
+    async def replace_content(
+        self,
+        pattern: str,
+        replacement: str,
+        path: str = ".",
+        *,
+        apply: bool = False,
+        file_pattern: str = "",
+        file_type: str = "",
+        case_insensitive: bool = False,
+        fixed_strings: bool = False,
+        multiline: bool = False,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+    ) -> str:
+        r"""Replace every match of a regular expression (ripgrep) in files, or show what would change.
+
+        Call it without `apply` first: the answer is a diff, and no file is changed. With `apply` the changes are
+        written, to all files or to none. Hidden files and files that .gitignore excludes are left out.
+
+        Args:
+            pattern (str): Regular expression to search for, such as `old_(\w+)`.
+            replacement (str): Text to put in place of each match; `$1` or `${name}` is a group, and `$$` a dollar.
+            path (str): The directory or file to change; `.` is everything.
+            apply (bool): Write the changes; default false, which only shows them.
+            file_pattern (str): Change only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!*.min.js`.
+            file_type (str): Change only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
+            case_insensitive (bool): Ignore case; default false.
+            fixed_strings (bool): Search for the pattern as plain text, not as a regular expression.
+            multiline (bool): Let a match span lines; a dot then also matches line ends.
+            include_hidden (bool): Change hidden files, too.
+            include_ignored (bool): Change files that .gitignore and the like exclude, too.
+        """
+        try:
+            return self.text(
+                await self.replace_content_result(
+                    pattern,
+                    replacement,
+                    path,
+                    apply=apply,
+                    file_pattern=file_pattern,
+                    file_type=file_type,
+                    case_insensitive=case_insensitive,
+                    fixed_strings=fixed_strings,
+                    multiline=multiline,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                )
+            )
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
+
+    async def replace_content_result(
+        self, pattern: str, replacement: str, path: str = ".", **options: Unpack[ReplaceContentOptions]
+    ) -> ReplaceContentResult:
+        """Return the answer of `replace_content()` as a `ReplaceContentResult`.
+
+        The errors of `grep_content_result()` are raised, too.
+        """
+        arguments = parse_arguments(
+            ReplaceContentArguments, {"pattern": pattern, "replacement": replacement, "path": path, **options}
+        )
+        return await run_replace_content(self._tools.begin(), arguments)

@@ -6,14 +6,23 @@ from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from ripwrap._text import as_utf8, plural, shown_path
-from ripwrap.workspace.arguments import HASHED_CHARS, SEPARATOR, Anchor, ToolArguments, line_hash, parse_place
+from ripwrap.workspace.arguments import (
+    HASHED_CHARS,
+    SEPARATOR,
+    TOOL_ERRORS,
+    Anchor,
+    ToolArguments,
+    line_hash,
+    parse_arguments,
+    parse_place,
+)
 from ripwrap.workspace.dispatch import ToolMethods
-from ripwrap.workspace.read_file import Deadline, open_text, skip_line
 from ripwrap.workspace.redact import MAX_SECRET_CHARS
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Settings
 from ripwrap.workspace.shown_lines import snippet
+from ripwrap.workspace.text_files import Deadline, open_text, skip_line
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
 AnchorState: TypeAlias = Literal["unchanged", "moved", "gone"]
@@ -150,7 +159,10 @@ class ResolveMethods(ToolMethods, offers=(RESOLVE,)):
         Args:
             anchor (str): Path of the file, `#` and the anchor, e.g. `src/till.py#42·k7q`.
         """
-        return await self._tools.answer(RESOLVE, locals())
+        try:
+            return self.text(await self.resolve_result(anchor))
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
 
     async def resolve_result(self, anchor: str) -> ResolveResult:
         """Return the answer of `resolve()` as a `ResolveResult`.
@@ -159,4 +171,4 @@ class ResolveMethods(ToolMethods, offers=(RESOLVE,)):
         returned as the moved line. If no line has that hash, the `state` of the result is `gone`. Two different lines
         have the same hash with a probability of 1 in 32,768.
         """
-        return await self._tools.run(RESOLVE, {"anchor": anchor})
+        return await run_resolve(self._tools.begin(), parse_arguments(ResolveArguments, {"anchor": anchor}))

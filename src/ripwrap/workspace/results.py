@@ -64,7 +64,9 @@ def fit(values: Values, max_chars: int, most: int, fewer: Callable[[int], Values
 
         def cut(count: int, length: int = length) -> Values:
             # The pattern that a caller gave, the message and notes are cut before entries are left out.
-            few = _noted(fewer(count), count, most, max_chars)
+            few = fewer(count)
+            note = f"These values were cut to max_chars={max_chars}: they have {count} of {most} entries of the text."
+            few |= {"truncated": True, "notes": [note, *few.get("notes", ())][:5]}
             return {
                 name: _cut(one, length, deep=name == "notes" or length < _KEPT_CHARS[0]) for name, one in few.items()
             }
@@ -74,11 +76,6 @@ def fit(values: Values, max_chars: int, most: int, fewer: Callable[[int], Values
         if json_chars(made) <= max_chars and (fits or not most):
             break
     return made
-
-
-def _noted(values: Values, count: int, most: int, max_chars: int) -> Values:
-    note = f"These values were cut to max_chars={max_chars}: they have {count} of {most} entries of the text."
-    return values | {"truncated": True, "notes": [note, *values.get("notes", ())][:5]}
 
 
 def _cut(value: Any, length: int, *, deep: bool) -> Any:

@@ -27,11 +27,7 @@ from ripwrap.workspace.deny import DeniedPaths, DenyRules
 
 
 def file_path(uri: str) -> tuple[str, str]:
-    """Return the absolute path and the query of a file:// address.
-
-    Raises:
-        ValueError: The address is not a file:// address of this machine.
-    """
+    """Return the absolute path and the query of a file:// address."""
     parts = urlsplit(uri)
     path = _windows_path(parts.path) if IS_WINDOWS else os.fsdecode(unquote_to_bytes(parts.path))
     if (

@@ -9,7 +9,7 @@ from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import has_text, shown
 from ripwrap.models import Context, Match, Span
 from ripwrap.workspace.arguments import HASHED_CHARS, line_hashes
-from ripwrap.workspace.grep_content_tool import ContentMatch
+from ripwrap.workspace.grep_content_models import ContentMatch
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
 
 if TYPE_CHECKING:

@@ -1,17 +1,16 @@
 """Parts of a tool for agents: its specification, and the call that its function gets.
 
-The module of a tool has its arguments, its result, its specification and the class with its methods. `Workspace`
-inherits from this class. The names that `call()` accepts, the schemas, what the MCP server shows and the blocking twin
-follow. (`resolve.py` is a short example. If the work of a tool imports much, a module of its own does the work.)
+The module of a tool has its arguments, its result, its work, its specification and the class with its methods.
+`Workspace` inherits from this class. The names that `call()` accepts, the schemas, what the MCP server shows and the
+blocking twin follow. (`resolve.py` is a short example.)
 """
 
 import hashlib
 import inspect
-import pkgutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -112,7 +111,7 @@ class ToolCall:
     untimed: Runner
     settings: Settings
     indexes: "Callable[[], Indexes | None]"
-    required_indexes: "Callable[[], Indexes]"
+    required_indexes: "Callable[[str], Indexes]"
     memory: Memory
     history: "Callable[[], CommitHistory]"
     progress: ReportProgress | None = None
@@ -125,20 +124,13 @@ class ToolSpec(Generic[ArgumentsT, ResultT_co]):
     name: str
     arguments: type[ArgumentsT]
     result: type[ResultT_co]
-    run: Callable[[ToolCall, ArgumentsT], Awaitable[ResultT_co]] | str
+    run: Callable[[ToolCall, ArgumentsT], Coroutine[Any, Any, ResultT_co]]
     title: str
     needs: Needed | None = None
     aliases: tuple[str, ...] = ()
     writes: Literal["nothing", "index", "files"] = "nothing"
     counts: str = "found so far"
     rare: frozenset[str] = frozenset()
-
-    def function(self) -> Callable[[ToolCall, ArgumentsT], Awaitable[ResultT_co]]:
-        """Return the function that runs the tool."""
-        function: Callable[[ToolCall, ArgumentsT], Awaitable[ResultT_co]] = (
-            pkgutil.resolve_name(self.run) if isinstance(self.run, str) else self.run
-        )
-        return function
 
 
 AnyTool: TypeAlias = ToolSpec[Any, ToolResult]

@@ -37,9 +37,6 @@ class ScopeWalk:
 
         Each step blocks. With `folders`, directories are yielded too; the path of a directory ends in a separator. With
         `links`, symbolic links are yielded in place of files.
-
-        Raises:
-            GlobError: A glob of the options does not parse.
         """
         options, cancelled = self._options, CANCELLED.get()
         deadline = None if self._timeout is None else time.monotonic() + self._timeout
@@ -89,9 +86,6 @@ class GlobFilter:
         """Parse the globs.
 
         A path passes if it matches a glob in `globs` (or `globs` is empty), and no glob in `excluded`.
-
-        Raises:
-            GlobError: A glob does not parse.
         """
         self._rules = parse_globs(globs, "") if globs else None
         self._excluded = parse_globs(excluded)

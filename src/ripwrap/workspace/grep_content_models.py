@@ -1,10 +1,10 @@
-"""Tool `grep_content`: its arguments, its result and its methods; the search is in `workspace/grep_content.py`."""
+"""Arguments and result of the tool `grep_content`."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, ClassVar, Literal, Self, TypeAlias, Unpack
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import model_validator
 
@@ -16,15 +16,12 @@ from ripwrap.workspace.arguments import (
     Globs,
     Number,
     ToolArguments,
-    VisibilityOptions,
     is_given,
     is_true,
     labels,
     without_excluded,
 )
-from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.results import FileHits, ToolResult, next_offset_after
-from ripwrap.workspace.tool import ToolSpec
 
 OutputMode: TypeAlias = Literal["content", "files_with_matches", "count"]
 Expand: TypeAlias = Literal["none", "definition"]
@@ -32,27 +29,6 @@ Expand: TypeAlias = Literal["none", "definition"]
 
 _ONE_SIDE = frozenset({*ALIASES["before_context"], *ALIASES["after_context"]})
 _BOTH_SIDES = frozenset({"context_lines", *ALIASES["context_lines"]})
-
-
-class GrepContentOptions(VisibilityOptions, total=False):
-    """Options of `grep_content()` besides `pattern` and `path`."""
-
-    context_lines: int
-    before_context: int
-    after_context: int
-    max_matches: int
-    max_files: int
-    file_pattern: str
-    file_type: str
-    case_insensitive: bool
-    fixed_strings: bool
-    multiline: bool
-    output_mode: OutputMode
-    offset: int
-    sections: bool
-    expand: Expand
-    rev: str
-    inside: str
 
 
 _WHOLE_MATCH = ("only_matching", "-o")
@@ -304,85 +280,3 @@ def _first_line(match: ContentMatch, before: Section | None) -> int:
     if before and before.end_line < match.line:
         begin = max(begin, before.end_line + 1)
     return min(begin, match.line)
-
-
-GREP_CONTENT = ToolSpec(
-    "grep_content",
-    GrepContentArguments,
-    GrepContentResult,
-    "ripwrap.workspace.grep_content:run_grep_content",
-    title="Search in files",
-    aliases=(
-        *("grep", "ripgrep", "rg", "grep_search", "search_file_content", "search_content", "grep_files"),
-        # search_files of Cline, Roo and Kilo; that of the MCP server for file systems has a glob. search_code of
-        # Desktop Commander.
-        *("search_files(regex)", "search_files(file_pattern)", "search_code(pattern)", "search_code(regex)"),
-        *("search_codebase(pattern)", "search_codebase(regex)", "code_search(pattern)", "code_search(regex)"),
-    ),
-    rare=frozenset({"before_context", "after_context", "max_files", "sections", "expand", "rev", "inside"}),
-)
-
-
-class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
-    """Methods of `grep_content`."""
-
-    async def grep_content(
-        self,
-        pattern: str,
-        path: str = ".",
-        *,
-        context_lines: int = 2,
-        before_context: int = 0,
-        after_context: int = 0,
-        max_matches: int = 100,
-        max_files: int = 0,
-        file_pattern: str = "",
-        file_type: str = "",
-        case_insensitive: bool = False,
-        fixed_strings: bool = False,
-        multiline: bool = False,
-        output_mode: Literal["content", "files_with_matches", "count"] = "content",
-        offset: int = 0,
-        include_hidden: bool = False,
-        include_ignored: bool = False,
-        sections: bool = False,
-        expand: Literal["none", "definition"] = "none",
-        rev: str = "",
-        inside: str = "",
-    ) -> str:
-        r"""Search the contents of files with a regular expression (ripgrep), and show the lines that match.
-
-        The answer names each file, then its lines: `42: …` is a match, `43- …` is context. Matches are taken from all
-        files in rotation. The last line, in parentheses, gives the number of all matches, what was left out and how to
-        get it. Use the line numbers to read more of a file. Hidden files and files that .gitignore excludes are left
-        out.
-
-        Args:
-            pattern (str): Regular expression to search for, such as `def \w+_total` or `TODO|FIXME`.
-            path (str): The directory or file to search; `.` is everything.
-            context_lines (int): Lines of context before and after each match; default 2.
-            before_context (int): Lines of context before each match, if more than context_lines.
-            after_context (int): Lines of context after each match, if more than context_lines.
-            max_matches (int): Maximum number of matches to show, or of files in the other output modes; default 100.
-            max_files (int): Maximum number of files to show matches of; 0, the default, is no limit.
-            file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!*.min.js`.
-            file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
-            case_insensitive (bool): Ignore case; default false.
-            fixed_strings (bool): Search for the pattern as plain text, not as a regular expression.
-            multiline (bool): Let a match span lines; a dot then also matches line ends.
-            output_mode (str): `content` shows lines, `files_with_matches` paths, `count` counts of matches per file.
-            offset (int): Number of matches, or files in other output modes, to skip; the previous answer gives it.
-            include_hidden (bool): Search hidden files and directories, too.
-            include_ignored (bool): Search files that .gitignore and the like exclude, too.
-            sections (bool): Name the definition that encloses each match, with the numbers of its lines.
-            expand (str): `definition` shows the definition around each match, if it fits; default `none`.
-            rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
-            inside (str): Search inside files of these formats, too, e.g. `zip,tar,gz,ipynb,pdf,docx,xlsx`.
-        """
-        return await self._tools.answer(GREP_CONTENT, locals())
-
-    async def grep_content_result(
-        self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
-    ) -> GrepContentResult:
-        """Return the answer of `grep_content()` as a `GrepContentResult`."""
-        return await self._tools.run(GREP_CONTENT, {"pattern": pattern, "path": path, **options})
