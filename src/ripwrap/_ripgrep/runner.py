@@ -94,17 +94,6 @@ def find_usable_rg_blocking(query: Query, rg: Rg, timeout: float | None) -> RgBi
     return binary
 
 
-<<<<<<< HEAD
-=======
-def find_installed_rg(query: Query, rg: Rg) -> RgBinary:
-    """Return an rg of this machine that can run the query; blocking, but for the time of a look-up only."""
-    check_cwd(query.cwd)
-    binary = find(rg, install=False)
-    _check_needs(query, binary)
-    return binary
-
-
->>>>>>> main
 def _late(seconds: float) -> RgTimeoutError:
     return RgTimeoutError(
         f"rg was not installed within timeout={seconds:.4g} seconds; allow more time, or install rg first"
@@ -429,7 +418,7 @@ def _find_installed(query: Query, rg: Rg) -> RgBinary:
     """Return an rg of this machine that can run the query; blocking, but for the time of a look-up only."""
     check_named_blocking(query)
     check_cwd(query.cwd)
-    binary = find_installed(rg)
+    binary = find(rg, install=False)
     _check_needs(query, binary)
     return binary
 
