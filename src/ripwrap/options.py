@@ -256,11 +256,7 @@ def options_from_args(arguments: Sequence[str]) -> SearchOptions:
         else:
             strange[name] = _ELSEWHERE.get(name, "")
             continue
-        if kind is not bool and value is None:
-            raise ValueError(f"{name} has no value; write the value after it")
-        if kind is int and not str(value).isdecimal():
-            raise ValueError(f"{name} takes a number, got {value!r}")
-        setting = given if kind is bool else int(value or 0) if kind is int else value
+        setting = given if kind is bool else _read_value(name, value, kind)
         for other in {one for group in OVERRIDES if key in group for one in group} - {key}:
             found.pop(other, None)
         found[key] = [*found.get(key, ()), setting] if kind in (Strings, Paths) else setting
@@ -300,6 +296,14 @@ def _split_flags(
         if joined and not takes_value and not word.startswith("--"):
             words.append(f"-{joined}")  # combined letters
         yield name, words.pop() if takes_value and value is None and words else value
+
+
+def _read_value(name: str, value: str | None, kind: Any) -> int | str:
+    if value is None:
+        raise ValueError(f"{name} has no value; write the value after it")
+    if kind is int and not value.isdecimal():
+        raise ValueError(f"{name} takes a number, got {value!r}")
+    return int(value) if kind is int else value
 
 
 ShowDenied: TypeAlias = Literal["hide", "count", "name"]
