@@ -95,12 +95,6 @@ class EmbeddingModel(NamedTuple):
     generation: int | None
 
 
-def stamps_digest_of(database: Connection, number: int | None) -> bytes | None:
-    """Return the stored digest of the paths, sizes and times of a view's files; `None` if there is no such digest."""
-    row = database.execute("SELECT stamps FROM view WHERE id = ?", (number,)).fetchone()
-    return None if row is None else row[0]
-
-
 def set_stamps_digest(database: Connection, number: int, stamps: bytes) -> None:
     """Store the digest of the paths, sizes and times of a view's files, after all changes of their rows."""
     database.execute("UPDATE view SET stamps = ? WHERE id = ?", (stamps, number))
