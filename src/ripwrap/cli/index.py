@@ -57,13 +57,10 @@ class IndexOptions:
         """Return the async index of the directory `root`, with the file options of the command."""
         from ripwrap.index import Index  # late: `--help` does not need it
 
-        return self._make(Index, root, options)
+        return self.make(Index, root, options)
 
-    def blocking(self, root: str, options: FileOptions) -> "sync.Index":
-        """Return the blocking index of the directory `root`, with the file options of the command."""
-        return self._make(sync.Index, root, options)
-
-    def _make(self, kind: Callable[..., T], root: str, options: FileOptions) -> T:
+    def make(self, kind: Callable[..., T], root: str, options: FileOptions) -> T:
+        """Return the async or the blocking index of the directory `root`."""
         if not os.path.isdir(root):
             what = "is not a directory" if os.path.lexists(root) else "does not exist"
             raise ValueError(
@@ -228,7 +225,7 @@ def watch(
     """
     # The blocking index is used, because asyncio may notice a Ctrl-C late: if the signal arrives just before the loop
     # waits, asyncio notices it at the next event.
-    with contextlib.closing(settings.blocking(root, options).watch()) as refreshes:
+    with contextlib.closing(settings.make(sync.Index, root, options).watch()) as refreshes:
         for done in refreshes:
             print_json(done) if json else print_refreshed(done)
             sys.stdout.flush()

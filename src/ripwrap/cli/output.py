@@ -19,7 +19,7 @@ from ripwrap.cli.flags import STREAMS, RunOptions, StreamOptions, spell_as_flag
 from ripwrap.cli.lines import print_line, write
 from ripwrap.cli.terminal import shows_color, styled
 from ripwrap.errors import HintedText
-from ripwrap.models import Begin, Context, End, Match, Message, PathError, Summary, TreeEntry
+from ripwrap.models import Begin, Context, End, Message, PathError, Summary, TreeEntry
 
 if TYPE_CHECKING:
     from ripwrap._code.outline import Section
@@ -245,37 +245,26 @@ def _format_value(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
+_RECORDS: Mapping[str, tuple[str, ...]] = {
+    "begin": ("path",),
+    **dict.fromkeys(("match", "context"), ("path", "lines", "line_number", "absolute_offset", "submatches")),
+    "end": ("path", "binary_offset", "stats"),
+    "summary": ("elapsed_total", "stats"),
+}
+"""Fields of the records of `rg --json` (https://docs.rs/grep-printer, JSON)."""
+
+
 def record(message: Message) -> dict[str, Any]:
-    """Return the record of `rg --json` for a message (https://docs.rs/grep-printer, JSON)."""
-    data: dict[str, Any]
-    if isinstance(message, Begin):
-        data = {"path": _text(message.path)}
-    elif isinstance(message, (Match, Context)):
-        data = {
-            "path": _text(message.path),
-            "lines": _text(message.lines),
-            "line_number": message.line_number,
-            "absolute_offset": message.absolute_offset,
-            "submatches": [
-                {
-                    "match": _text(hit.match),
-                    **({} if hit.replacement is None else {"replacement": _text(hit.replacement)}),
-                    "start": hit.start,
-                    "end": hit.end,
-                }
-                for hit in message.submatches
-            ],
-        }
-    elif isinstance(message, End):
-        data = {
-            "path": _text(message.path),
-            "binary_offset": message.binary_offset,
-            "stats": message.stats.model_dump(),
-        }
-    else:
-        data = {"elapsed_total": message.elapsed_total.model_dump(), "stats": message.stats.model_dump()}
-    return {"type": message.type, "data": data}
+    """Return the record of `rg --json` for a message."""
+    dumped = message.model_dump()
+    return {"type": message.type, "data": {name: _enveloped(name, dumped[name]) for name in _RECORDS[message.type]}}
 
 
-def _text(text: str | None) -> dict[str, str] | None:
-    return None if text is None else to_envelope(raw_bytes(text))
+def _enveloped(name: str, value: Any) -> Any:
+    """Return a value with its texts as objects, which may have bytes; rg leaves out a replacement that is null."""
+    if isinstance(value, tuple):
+        return [
+            {key: _enveloped(key, one) for key, one in hit.items() if (key, one) != ("replacement", None)}
+            for hit in cast("tuple[dict[str, Any], ...]", value)
+        ]
+    return to_envelope(raw_bytes(value)) if isinstance(value, str) and name != "human" else value

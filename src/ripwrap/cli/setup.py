@@ -3,9 +3,9 @@
 import re
 import sys
 import sysconfig
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, requires
-from typing import Annotated
+from typing import Annotated, Any
 
 from ripwrap import binary, sync
 from ripwrap._text import shown
@@ -138,17 +138,13 @@ def run_install(
     """Download rg, check its hash, and install it."""
     if dest is not None and on is not None:
         raise combination_error("dest", Hint("on", kind="omit"), "it is a directory of this machine")
-    host = parse_host(on)
-    call = partial(sync.install, dest=dest) if host is None else host.install_blocking
+    host, mirrors = parse_host(on), mirror or None
     with DownloadBar() as progress:
-        found = call(
-            version,
-            mirrors=mirror or None,
-            sha256=sha256,
-            allow_unpinned=allow_unpinned,
-            timeout=timeout,
-            progress=progress,
-        )
+        given: Any = {"mirrors": mirrors, "sha256": sha256, "allow_unpinned": allow_unpinned, "timeout": timeout}
+        if host is None:
+            found = sync.install(version, dest=dest, progress=progress, **given)
+        else:
+            found = host.install_blocking(version, progress=progress, **given)
     state = "installed" if found.source == "download" else "is already installed"
     place = "" if host is None else f"{host.name}: "
     print(f"rg {format_version(found.version)} {state}: {place}{shown(found.path)}")
