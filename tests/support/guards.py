@@ -88,7 +88,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "errors of the command line are escaped",
-        "cli/errors.py",
+        "cli/terminal.py",
         "{shown(text, lines=True)}",
         "{text}",
         "test_shown.py::test_errors_of_the_command_line_echo_no_control",

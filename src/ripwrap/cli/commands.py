@@ -11,8 +11,8 @@ from importlib import import_module
 
 from ripwrap._text import suggest
 from ripwrap.cli.command import Command, CommandGroup, Word
-from ripwrap.cli.errors import FAILED, FOUND, complain, file_error, glob_hint, invalid_options
 from ripwrap.cli.flags import spell_as_flag
+from ripwrap.cli.terminal import FAILED, FOUND, complain, file_error, glob_hint, invalid_options
 from ripwrap.errors import RipwrapError, spell, spell_error
 
 COMMANDS: dict[str, tuple[str, str]] = {

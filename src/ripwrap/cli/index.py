@@ -16,12 +16,11 @@ from ripwrap import sync
 from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import plural, shown
 from ripwrap.cli.command import Command, CommandGroup, Option
-from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
-from ripwrap.cli.flags import EmbedderName, HybridWeight, Json, Limit, Pattern, ResultLimit, RgPath
+from ripwrap.cli.flags import PLAIN, EmbedderName, HybridWeight, Json, Limit, LineFlags, Pattern, ResultLimit, RgPath
 from ripwrap.cli.grep import print_grep
 from ripwrap.cli.lines import LinePrinter
 from ripwrap.cli.output import print_all, print_chunk, print_fields, print_json, print_refreshed, printed_warnings
-from ripwrap.cli.search_options import PLAIN, LineFlags
+from ripwrap.cli.terminal import FAILED, FOUND, NOTHING, IndexBar, complain
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.results import GrepResult, RankedChunk
 
@@ -94,8 +93,6 @@ def build(
 
     The exit code is 2 if texts could not be embedded.
     """
-    from ripwrap.cli.terminal import IndexBar  # late: rich takes 30 ms, and a search has no bar
-
     if anew:
         complain("--anew is deprecated; use --rebuild")
     found = settings.existing(root, options)

@@ -14,15 +14,13 @@ from pydantic import BaseModel, TypeAdapter
 
 from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
 from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json, text_of, to_envelope
-from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
 from ripwrap.cli.flags import STREAMS, RunOptions, StreamOptions, spell_as_flag
 from ripwrap.cli.lines import print_line, write
-from ripwrap.cli.terminal import shows_color, styled
+from ripwrap.cli.terminal import FAILED, FOUND, NOTHING, complain, glob_hint, shows_color, styled
 from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, Message, PathError, Summary, TreeEntry
 
 if TYPE_CHECKING:
-    from ripwrap._code.outline import Section
     from ripwrap._code.references import Reference
     from ripwrap.index import RefreshResult
     from ripwrap.results import Coverage, RankedChunk, Reason
@@ -164,15 +162,6 @@ def print_coverage(coverage: "Coverage", *, as_json: bool) -> None:
 def print_entry(entry: TreeEntry) -> None:
     """Print an entry of a tree as one line."""
     print_line(f"{'    ' * entry.depth}{entry.name}{'/' if entry.is_dir else ''}")
-
-
-def print_sections(sections: "Sequence[Section]") -> int:
-    """Print the outline of a file, and return the exit code."""
-    from ripwrap._code.outline import outline_rows  # late: few commands need it
-
-    for row in outline_rows(sections):
-        print_line(row)
-    return FOUND if sections else NOTHING
 
 
 def print_reference(one: "Reference") -> None:

@@ -13,9 +13,8 @@ from ripwrap.binary.platforms import current, describe
 from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option, Texts
-from ripwrap.cli.errors import FAILED, FOUND, complain
 from ripwrap.cli.flags import RgPath, parse_host
-from ripwrap.cli.terminal import DownloadBar, shows_color, styled
+from ripwrap.cli.terminal import FAILED, FOUND, DownloadBar, complain, shows_color, styled
 from ripwrap.errors import Hint, combination_error
 
 NEEDED: dict[str, tuple[str, ...]] = {
