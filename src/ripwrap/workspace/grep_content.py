@@ -151,7 +151,7 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
     # Collect only as many matches as may fit into the budget.
     most = min(arguments.max_matches, call.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
     page_request = make_page_request(offset, most, arguments.max_files or None, call.options)
-    found = await run.collect(call.first_step(page_request))
+    found = await call.first_matches(run, page_request)
     files = _joined(await files_round_robin(run, page_request, found))
     page = _page(call, page_request, found, files)
     explained, notes = "", list(_omissions(call, found))
@@ -297,7 +297,7 @@ def _page(
         total_matches=found.matches,
         files_matched=found.files,
         exact=found.exact and not call.incomplete,
-        names=0 if page_request.offset else min(max(call.arguments.max_matches, 10), 100),
+        names=0 if page_request.offset else call.named_files,
         hits={
             (call.shown(file.path), match.line_number or 0): len(match.submatches)
             for file in files
@@ -315,6 +315,8 @@ def _omissions(call: ContentCall, found: RoundRobinMatchCollector) -> Iterator[s
             f", e.g. in {shown_start(call.shown(path))}" for path in islice(filter(call.names, found.dropped), 1)
         )
         yield f"{too_long_text(found.dropped_records, call.query(call.options), 'too long to show')}{where}."
+    if found.full:
+        yield "The search was ended there; output_mode=count counts all matches."
     if found.binary:
         files = plural(found.binary, "file")
         yield f"{files} taken for binary, so searched only up to the first NUL byte; matches may be missing."
@@ -559,7 +561,7 @@ class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
         r"""Search the contents of files with a regular expression (ripgrep), and show the lines that match.
 
         The answer names each file, then its lines: `42: …` is a match, `43- …` is context. Matches are taken from all
-        files in rotation. The last line, in parentheses, gives the number of all matches, what was left out and how to
+        files in rotation. The last line, in parentheses, gives the number of matches, what was left out and how to
         get it. Use the line numbers to read more of a file. Hidden files and files that .gitignore excludes are left
         out.
 
