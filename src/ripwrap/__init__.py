@@ -22,20 +22,7 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 A public name is loaded when it is first used; the first load takes 0.2 s. To load a name before an event loop runs,
 import it at the top of a module: `from ripwrap import search`.
 
-Layout: eleven layers. Each layer imports only from the layers below it; only the modules of the lowest layer import
-each other (`[tool.importlinter]` in pyproject.toml). Names that begin with an underscore are private.
-
-    cli, frameworks, testing
-    mcp, sync
-    workspace, repositories
-    index, remote
-    _edits, _scan
-    _operations
-    places
-    _ripgrep, _ranking
-    binary, results, edits, sources, _code, _ignore, _agents
-    _display, _system
-    models, options, errors, columns, _signature, _text
+Names that begin with an underscore are private.
 """
 
 import logging

@@ -232,11 +232,52 @@ def test_line_that_would_not_parse_is_told(language: str, pattern: str, fix: str
     assert search(pattern, language, fix, text.encode())["broken_line"] == line
 
 
-def test_file_of_which_a_part_did_not_parse_may_be_edited() -> None:
-    """But not if less of it parses than before."""
-    text = b"f(a)\nx = = 1\n"
-    assert search("f($A)", "python", "g($A)", text)["broken_line"] is None
-    assert search("f($A)", "python", "g($A", text)["broken_line"] is not None
+HTML = "<p>f(1) it's <?xml f(2) ?></p>"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fix", "before", "after"),
+    [
+        ("f($A)", "g($A)", f"{HTML}\n", f"{HTML}\n"),
+        ("f($A)", "g($A)", f"<?php f(3); ?>{HTML}<?php f(4); ?>{HTML}", f"<?php g(3); ?>{HTML}<?php g(4); ?>{HTML}"),
+        ("f($A)", "g($A)", f"{HTML}<?= f(3) ?>{HTML}<?PHP\nf(4)", f"{HTML}<?= g(3) ?>{HTML}<?PHP\ng(4)"),
+        ("f($A);", "g($A);", f"<?= f(3)?>{HTML}<?php f(4); f(5)\n?>", f"<?= g(3);?>{HTML}<?php g(4); g(5);?>"),
+        ("f($A)", "g($A)", f"<?php f('?>'); // it's ?>{HTML}<?php f(4)", f"<?php g('?>'); // it's ?>{HTML}<?php g(4)"),
+        ("f($A)", "g($A)", f"<?php /* ?> */ f(3) # ?>{HTML}<?php f(4)", f"<?php /* ?> */ g(3) # ?>{HTML}<?php g(4)"),
+        ("f($A)", "g($A)", "<?php f(<<<'E'\n?>f(1)\n  E); f(2) ?>f(3)", "<?php g(<<<'E'\n?>f(1)\n  E); g(2) ?>f(3)"),
+        ("f($A)", "g($A)", f"<?php if (f(1)) {{ ?>\u20ac{HTML}<?php }}", f"<?php if (g(1)) {{ ?>\u20ac{HTML}<?php }}"),
+        ("f($A)", "g($A)", f"<?php switch ($x): ?>\n<?php case f(1): ?>{HTML}<?php endswitch ?>f(1)",
+            f"<?php switch ($x): ?>\n<?php case g(1): ?>{HTML}<?php endswitch ?>f(1)"),
+        ("if ($A): $$$B endif;", "if (!$A): $$$B endif;", f"<?php if ($a): f() ?>\n{HTML}\n <?php f(); endif;",
+            f"<?php if (!$a): f() ?>\n{HTML}\n <?php f(); endif;"),
+    ],
+)  # fmt: skip
+def test_html_around_php_is_neither_searched_nor_changed(pattern: str, fix: str, before: str, after: str) -> None:
+    """The grammar of ast-grep reads HTML as PHP."""
+    found = search(pattern, "php", fix, before.encode())
+    assert (found["error_line"], found["broken_line"]) == (None, None)
+    assert edited("php", pattern, fix, before) == after
+
+
+def test_match_of_which_html_would_be_lost_is_not_replaced() -> None:
+    text = f"<?php if ($a): ?>\n{HTML}\n<?php endif; ?>"
+    ((_, _, _, edit),) = search("if ($A): $$$B endif;", "php", "f($A);", text.encode())["hits"]
+    assert edit == "HTML in it would be lost"
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("python", "f(a)\nx = = 1\n"),
+        ("php", "<?php f(a); x = = 1;"),
+        ("javascript", "f(a)\nx = = 1"),
+        ("java", "class A { void g() { f(a); x = = 1; } }"),
+    ],
+)
+def test_file_that_is_only_partly_parsed_is_not_edited(language: str, text: str) -> None:
+    found = search("f($A)", language, "g($A)", text.encode())
+    assert found["error_line"] is not None
+    assert [edit for *_, edit in found["hits"]] == [None]
 
 
 def test_many_captured_nodes_in_one_line_take_no_long_time() -> None:

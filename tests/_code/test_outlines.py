@@ -589,7 +589,7 @@ KINDS = [
     ("a.toml", "[tool.ruff]\na = 1\n", ["table"]),
     ("a.yaml", "jobs:\n  test:\n    - a\n", ["key", "key"]),
     ("a.sql", "CREATE TABLE IF NOT EXISTS a (\n b int);\ncreate or replace view c as\n select 1;\n", ["table", "view"]),
-    ("Makefile", "all: build\n\techo\n", [""]),
+    ("Makefile", "all: build\n\techo\n", ["target"]),
 ]
 
 

@@ -206,12 +206,56 @@ def test_ordinary_patterns_find_what_ast_grep_finds(language: str, tmp_path: Pat
         ("php", "f($Name)", "$Name is a part of a name or a string, and captures nothing"),
         ("go", "f($A", "it is not valid go; close each bracket of the pattern"),
         ("java", "f($A))", "it is not valid java; close each bracket of the pattern"),
+        ("php", "<?php f($A);", "it has a tag of PHP; leave out the tags"),
     ],
 )
 def test_pattern_whose_metavariable_captures_nothing_is_refused(language: str, pattern: str, message: str) -> None:
     """Only these patterns are refused; ast-grep drops the rest of the pattern in silence."""
     with pytest.raises(BadPatternError, match=re.escape(message)):
         read_pattern(pattern, LANGUAGES[language])
+
+
+CALLS = {
+    "c": "void g() { free(p); x = f(p); return a; k = a * b; T * q; }",
+    "cpp": "void g() { free(p); x = f(p); std::move(p); return a; k = a * b; int &r = a; }",
+    "csharp": "class C { int G() { Free(p); x = a.F(p); return a; throw e; } }",
+    "go": "package p\nfunc g() int { free(p); a.f(p); x := f(p); return a }",
+    "solidity": "contract C { function g() public { free(p); x = a + b; return a; } }",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "pattern", "other"),
+    [
+        ("c", "free($P)", "free($P);"),
+        ("c", "free($P);", None),
+        ("c", "x = f($P)", None),
+        ("c", "$A * $B", None),
+        ("c", "return $A", None),
+        ("cpp", "std::move($P)", "std::move($P);"),
+        ("cpp", "free($P)", None),
+        ("cpp", "&$A", None),
+        ("csharp", "return $A", "return $A;"),
+        ("csharp", "throw $E", "throw $E;"),
+        ("csharp", "a.F($P)", None),
+        ("go", "a.f($P)", "$F($P)"),
+        ("go", "free($P)", None),
+        ("go", "x := f($P)", None),
+        ("solidity", "free($P)", "$F($P)"),
+        ("solidity", "function g() public { $$$ }", None),
+    ],
+)
+def test_pattern_that_never_matches_names_one_that_does(language: str, pattern: str, other: str | None) -> None:
+    """Outside of a function, these languages read a call as a declaration, a type or a conversion."""
+    code = CALLS[language]
+    found = [node.text() for node in SgRoot(code, language).root().find_all(pattern=pattern)]
+    if other is None:
+        assert found and search(pattern, language, None, code.encode())["hits"]
+        return
+    assert not found or language == "csharp"  # there it would match without its metavariable
+    with pytest.raises(BadPatternError, match=re.escape(f"; use {other!r}") + "$"):
+        read_pattern(pattern, LANGUAGES[language])
+    assert search(other, language, None, code.encode())["hits"]
 
 
 def test_text_with_a_dollar_is_no_metavariable_where_names_may_have_it() -> None:

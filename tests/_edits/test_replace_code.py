@@ -103,6 +103,16 @@ def test_a_file_whose_new_text_would_not_parse_is_named_and_not_written(plant: P
     assert (folder / "c.js").read_bytes() == b"g(\r\n  a)\r\n"
 
 
+def test_a_file_that_is_only_partly_parsed_is_named_and_not_written(plant: Plant) -> None:
+    folder = plant({"a.py": "f(a)\nx = = 1\n", "b.py": "f(b)\n", "c.py": "# f\nx = = 1\n"})
+    plan = sync.replace_code("f($A)", "g($A)", lang="python", cwd=folder)
+    assert [file.path for file in plan] == ["b.py"]
+    assert [(error.path, error.message) for error in plan.errors] == [
+        ("a.py", "it is not changed, because line 2 is not valid python; correct that line, or replace by hand"),
+        ("c.py", "line 2 is not valid python; matches may be missing"),
+    ]
+
+
 def test_a_match_that_would_lose_code_is_named_with_its_line(plant: Plant) -> None:
     """The other matches of the file are replaced."""
     folder = plant({"a.py": "[a async for a in b]\n[a for a in b]\n"})

@@ -1,96 +1,119 @@
-"""Names that a text defines: one pass finds the same names as one pattern for each name."""
+"""Names that a file defines, as the ranking uses them: the parser finds them, in code only."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ripwrap._ranking.definitions import DEFINITION_PREFIX, defined_names, definition_lines
+from ripwrap._code.outline import CodeNames
+from ripwrap._code.treesitter.merge import Chunk
+from ripwrap._code.treesitter.worker import CodeReader, Source
+from ripwrap._ranking import document
+from ripwrap._ranking.document import SourceChunk, SourceText, read_code
 
-_MODIFIERS = (
-    r"export|default|declare|public|private|fileprivate|protected|internal|abstract|final|sealed|static|async|unsafe|extern"
-    r"|inline|virtual|partial|data|open|override|case|local|const|constexpr|typedef|implicit|lazy|readonly|suspend|inner|value"
-    r"|pub(?:\([\w:]+\))?"
+
+def names_of(path: str, text: str) -> set[str]:
+    return {name for _, name in SourceText(path, text, exact=True).code.names}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "class CookieJar(Base):\n    pass\n"),
+        ("a.py", "async def CookieJar():\n    pass\n"),
+        ("a.py", "CookieJar: TypeAlias = dict\n"),
+        ("a.py", "if TYPE_CHECKING:\n    CookieJar = dict\n"),
+        ("a.js", "function CookieJar(a) {\n}\n"),
+        ("a.js", "export default class CookieJar extends A {\n}\n"),
+        ("a.js", "const CookieJar = () => 1\n"),
+        ("a.js", "export const CookieJar = 1\n"),
+        ("a.js", "exports.CookieJar = function () {\n}\n"),
+        ("a.js", "x = {\n  CookieJar: function (a) {\n  }\n}\n"),
+        ("a.ts", "type CookieJar = number\n"),
+        ("a.go", "package a\n\nfunc (jar *Jar) CookieJar(a int) error {\n}\n"),
+        ("a.go", "package a\n\ntype CookieJar struct {\n}\n"),
+        ("a.go", "package a\n\ntype CookieJar map[string]int\n"),
+        ("a.go", "package a\n\nconst CookieJar = 1\n"),
+        ("a.rs", "pub struct CookieJar<T> {\n}\n"),
+        ("a.rs", "pub(crate) async fn CookieJar<T>() {\n}\n"),
+        ("a.rs", "macro_rules! CookieJar {\n    () => {};\n}\n"),
+        ("a.rs", "pub const CookieJar: u8 = 1;\n"),
+        ("a.c", "static int CookieJar(struct jar *jar) {\n    return 1;\n}\n"),
+        ("a.c", "#define CookieJar 1\n"),
+        ("a.h", "#ifndef A_H\n#define CookieJar(x) x\n#endif\n"),
+        ("a.cpp", "std::string Shop::CookieJar(int a) const {\n}\n"),
+        ("a.cpp", "class CookieJar final : public Jar {\n};\n"),
+        ("a.cs", "public sealed partial class CookieJar : Jar {\n}\n"),
+        ("a.rb", "class Shop\n  def CookieJar!\n  end\nend\n"),
+        ("a.rb", "class CookieJar < Base\nend\n"),
+        ("a.rb", "CookieJar = 1\n"),
+        ("a.scala", "object CookieJar extends Jar\n"),
+        ("a.scala", "class A {\n  def CookieJar: Int = 1\n}\n"),
+        ("a.kt", "val CookieJar: Jar by lazy {\n    1\n}\n"),
+        ("a.swift", "let CookieJar = 1\n"),
+        ("a.pl", "sub CookieJar {\n}\n"),
+        ("a.m", "@implementation Shop\n- (int)CookieJar:(int)a to:(int)b {\n}\n@end\n"),
+        ("a.sql", "CREATE TABLE CookieJar (a int);\n"),
+    ],
 )
+def test_definitions_are_recognised_in_common_languages(path: str, text: str) -> None:
+    assert "CookieJar" in names_of(path, text)
 
 
-def lines_by_one_pattern(text: str, name: str) -> Iterator[int]:
-    """Find the definitions of one name with one pattern: its rules are easy to read, but it is slow to compile."""
-    end = r"(?![\w$])"
-    in_code = rf"{end}(?=[!?]?\(|[ \t]*[\[{{<=;]|[ \t]+(?:extends|implements)\b)"
-    at_the_start = (
-        rf"{end}(?=[!?]?[ \t]*(?:[:(].*)?\r?$|[ \t]+(?:with|where|final|private|struct|interface|func|map|chan)\b"
-        r"|[ \t]+\*?[\w.\[\]]+[ \t]*\r?$)"
-    )
-    pattern = re.compile(
-        rf"{DEFINITION_PREFIX}{name}{in_code}"
-        rf"|^[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*{DEFINITION_PREFIX}{name}{at_the_start}"
-        rf"|#[ \t]*define[ \t]+{name}{end}"
-        rf"|^[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?{name}\s*[:=]\s*"
-        rf"(?:async\s+)?(?:function\b|class\b|\([^()\n]*\)\s*=>|\w+\s*=>)"
-        rf"|^{name}\s*(?::[^=\n]+)?=(?!=)"
-        rf"|^[\w:&*<>,\[\] \t]+[ \t*&](?:\w+::)*{name}\s*\([^;{{}}]*\)[\w\s]*\{{",
-        re.MULTILINE,
-    )
-    for found in pattern.finditer(text):
-        yield text.count("\n", 0, found.end())
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "def f():\n    CookieJar = 1\n    return CookieJar()\n"),
+        ("a.py", "class CookieJars:\n    pass\nclass OldCookieJar:\n    pass\n"),
+        ("a.py", "jar = CookieJar(1)\nif CookieJar == 1:\n    isinstance(jar, CookieJar)\n"),
+        ("a.py", "import CookieJar\n# a class CookieJar, which is large\n"),
+        ("a.py", '"""\nclass CookieJar:\n    pass\n"""\n'),
+        ("a.py", "CookieJar.x = 1\nCookieJar[0] = 1\n"),
+        ("a.cpp", "static CookieJar jar;\n"),
+        ("a.md", "# CookieJar\n"),
+        ("a.toml", "[CookieJar]\nx = 1\n"),
+        ("a.mk", "CookieJar: x\n\techo\n"),
+        ("a.json", '{"CookieJar": {\n"x": 1\n}}\n'),
+    ],
+)
+def test_use_of_a_name_and_a_heading_are_not_definitions(path: str, text: str) -> None:
+    assert "CookieJar" not in names_of(path, text)
 
 
-NAMES = ("Jar", "jar", "Öl", "x1")
-WORDS = "class def fn function function* struct typedef static const let sub export pub(crate) async extends if for"
-MARKS = "# define => = == : :: . , ; { } ( ) [ ] < > & * $ ! ?"
-BLANKS = (" ", " ", " ", "\t", "\n", "\n", "\n    ", "\r\n")
-TEXTS = ("get_", "int ", "x = ", "(self)", "() {", "#define ")
-PIECES = st.sampled_from([*NAMES, *WORDS.split(), *MARKS.split(), *BLANKS, *TEXTS])
+def test_chunk_has_the_names_that_begin_in_its_lines() -> None:
+    text = "class Shop:\n    def add(self): ...\n\nnai\u0308ve = 1\n"
+    source = SourceText("a.py", text, exact=True)
+
+    def names(first: int, last: int) -> set[str]:
+        return {*SourceChunk(source, Chunk(0, len(text), first, last)).names()}
+
+    assert [names(1, 1), names(2, 3), names(4, 5), names(1, 4)] == [
+        {"Shop"},
+        {"add"},
+        {"na\u00efve"},
+        {"Shop", "add", "na\u00efve"},
+    ]
 
 
-@given(st.lists(PIECES, max_size=40).map("".join))
-def test_all_defined_names_equal_those_found_with_one_pattern_each(text: str) -> None:
-    names = defined_names(text)
-    for name in NAMES:
-        lines = list(lines_by_one_pattern(text, name))
-        assert list(definition_lines(text, (name,))) == lines
-        assert (name in names) == bool(lines)
+def test_files_of_a_ranking_are_parsed_together_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    ask = CodeReader.names_of
+
+    def count(self: CodeReader, sources: Sequence[Source], seconds: float) -> Iterator[CodeNames | None]:
+        asked.append(len(sources))
+        return ask(self, sources, seconds)
+
+    monkeypatch.setattr(CodeReader, "names_of", count)
+    monkeypatch.setattr(document, "_KNOWN", {})
+    texts = [SourceText(f"{number}.py", f"def f{number}(): ...\n", exact=True) for number in range(5)]
+    assert [code.names for code in read_code(texts)] == [[(0, f"f{number}")] for number in range(5)]
+    assert [text.code.names[0][1] for text in texts] == [f"f{number}" for number in range(5)]
+    again = [SourceText(text.path, text.text, exact=True) for text in texts]
+    assert read_code(again) == [text.code for text in texts]
+    assert asked == [5, 0]
 
 
-def test_chunk_may_define_several_names() -> None:
-    text = "class Shop:\n    def add(self): ...\n\nTOTAL: int = 1\n#define MAX_ITEMS 2\nexports.sell = async (x) => x\n"
-    assert defined_names(text) == {"Shop", "add", "TOTAL", "MAX_ITEMS", "sell"}
-    assert defined_names("static int shop_open(struct shop *s,\n    int door)\n{\n") == {"shop_open"}
-    assert defined_names("class Shop::Door: public Thing {\n") == {"Shop", "Door"}
-    assert defined_names("class nai\u0308ve: pass") == {"na\u00efve"}
-    assert defined_names("") == defined_names("def 1x(): pass\n") == set()
-
-
-def test_if_and_while_statements_are_not_definitions() -> None:
-    text = "int sell(int item) {\n    if (item) {\n        while (open(item)) {\n"
-    assert defined_names(text) == {"sell"}
-
-
-HOSTILE = {
-    "receivers": "sub (",
-    "qualifiers": "a.a.a.",
-    "parentheses": "f (a) (b)",
-    "values": "x = (",
-    "keywords": "static ",
-    "keywords and colons": "  static a:b",
-    "keywords and two colons": "class a.b::c ",
-    "keywords and parentheses": "static pub(x) ",
-    "many definitions in a line": "const a = ",
-    "many definitions in many lines": "def a(\n",
-    "functions as values": "a:function ",
-    "lines of blanks": "\n ",
-    "closed parentheses": "( ) ",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(20)
-@pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
-def test_time_is_in_proportion_to_length_of_text(piece: str) -> None:
-    size = 60_000  # takes less than a second; quadratic time would exceed the timeout
-    text = f"{'a' * size}{piece * size}x) {{"
-    defined_names(text)
-    list(definition_lines(text, ("a",)))
+def test_files_that_are_not_parsed_in_time_have_no_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "_KNOWN", {})
+    text = SourceText("late.py", "def late(): ...\n", exact=True)
+    assert [code.names for code in read_code([text], 0.0)] == [()]
+    assert names_of(text.path, text.text) == {"late"}  # the next call is not without them

@@ -187,7 +187,7 @@ def test_system_without_processes_builds_the_same_index(
 @pytest.mark.slow
 def test_process_of_another_version_is_not_used() -> None:
     """The package may have been upgraded since this process started."""
-    worker = WorkerProcess("from ripwrap.index.splitting import serve; serve(['0', '0', 'windows 2'])", 60, 60)
+    worker = WorkerProcess("from ripwrap.index.splitting import serve; serve(['0', '0', 'windows 3'])", 60, 60)
     with pytest.raises(StartError, match=r"it ended with exit code 1"):
         worker.request([b"[]"])
 

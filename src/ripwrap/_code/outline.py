@@ -1,6 +1,8 @@
 """Sections of a file: its definitions, headings, tables or keys, with their names and lines; no I/O."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ripwrap.models import Model
@@ -59,6 +61,11 @@ class Definition(NamedTuple):
     """Index of the definition around it, or -1."""
 
 
+def names_between(names: Sequence[tuple[int, str]], first: int, last: int) -> Sequence[tuple[int, str]]:
+    """Return the names, each with its row (from 0), that are in the lines `first` to `last` (from 1)."""
+    return names[bisect_left(names, (first - 1, "")) : bisect_left(names, (last, ""))]
+
+
 class LiteralSpan(NamedTuple):
     """Place of a comment, or else of a string. Lines and columns are counted from 0, columns in characters."""
 
@@ -67,6 +74,15 @@ class LiteralSpan(NamedTuple):
     last: int
     end: int
     is_comment: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodeNames:
+    """Definitions of a file, and the names of those that are code, and of its constants, with their rows (from 0)."""
+
+    outline: "Outline"
+    definitions: Sequence[Definition] = ()
+    names: Sequence[tuple[int, str]] = ()
 
 
 class Outline:

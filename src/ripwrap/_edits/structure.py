@@ -64,8 +64,9 @@ def search_code(
     A pattern is code, in which `$NAME` stands for one node of the syntax tree, and `$$$NAME` for any number of nodes,
     such as arguments (https://ast-grep.github.io/guide/pattern-syntax.html). White space does not count. The matches
     are the same that ast-grep finds in all files of the language, and include matches within other matches. They come
-    in path order, unless `sort` or `sortr` is given. JavaScript in HTML is not searched. `search_code()` needs the
-    extra `structure`.
+    in path order, unless `sort` or `sortr` is given. JavaScript in HTML and HTML around PHP are not searched. A pattern
+    that never matches, because the language reads its code otherwise outside of a function, is an error that names a
+    pattern that does: `free($P);` for `free($P)` in C. `search_code()` needs the extra `structure`.
 
     First, rg finds the files that contain the longest name (or other fixed text) of the pattern. So a search for a rare
     name is fast. Files are parsed in separate processes, because a parser may hang or crash. For a file that was not
@@ -435,7 +436,11 @@ class CodeSearch:
             message = f"with the new text, line {answer.broken_line} would not be valid {self._request.language.name}"
             found.add_error("syntax", f"it is not changed, because {message}; correct the fix, or replace by hand")
         if answer.error_line is not None:
-            message = f"line {answer.error_line} is not valid {self._request.language.name}; matches may be missing"
+            message = f"line {answer.error_line} is not valid {self._request.language.name}"
+            if self._request.fix is not None and answer.hits:
+                message = f"it is not changed, because {message}; correct that line, or replace by hand"
+            else:
+                message += "; matches may be missing"
             found.add_error("syntax", message, answer.error_line)
 
 

@@ -5,7 +5,7 @@ Collect a page faster if a search has very many matches: count all matches, then
 rg writes the context of every match, but a page needs the context of few matches. So if many matches come in a short
 time (a dense search), rg is stopped. A second run of rg, with `--count`, finds the exact totals and the files of the
 page, and a third run, with context, searches these files. The result is the same as with a single run. If the result
-could differ, a single run is used (docs/explanation/architecture.md).
+could differ, a single run is used.
 """
 
 import os
@@ -157,12 +157,14 @@ def _match(decoder: MessageDecoder, record: tuple[bool, bytes], before: Records,
 
 def _contexts(decoder: MessageDecoder, records: Records) -> tuple[Context, ...]:
     """Decode context lines. A match that is not on the page, or is beyond `max_count`, becomes context."""
-    return tuple(line if isinstance(line, Context) else _as_context(line) for line in _decoded(decoder, records))
-
-
-def _as_context(match: GrepMatch) -> Context:
-    kept = {name: getattr(match, name) for name in ("path", "lines", "line_number", "absolute_offset")}
-    return FurtherMatch(**kept, submatches=())
+    contexts: list[Context] = []
+    for line in _decoded(decoder, records):
+        if not isinstance(line, Context):
+            kept = {name: getattr(line, name) for name in ("path", "lines", "line_number", "absolute_offset")}
+            contexts.append(FurtherMatch(**kept, submatches=()))
+        else:
+            contexts.append(line)
+    return tuple(contexts)
 
 
 class FurtherMatch(Context, frozen=True):

@@ -152,7 +152,8 @@ def search_messages(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. With `inside`, the
     errors of the summary include the parts of files that could not be read.
     """
-    return run_stream(messages_request(pattern, cwd, paths, limit, options), rg)
+    query = placed_search("search_messages()", pattern, cwd, paths, options, keeps_errors=True)
+    return run_stream(StreamRequest(query, MessageAnswer(check_limit(limit))), rg)
 
 
 def refuse_context(operation: str, options: SearchOptions) -> None:
@@ -227,18 +228,6 @@ def read_groups(patterns: Sequence[str], options: SearchOptions) -> "Groups | No
             in_line=not options.get("multiline") and not options.get("null_data"),
         )
     return None
-
-
-def messages_request(
-    pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
-    limit: int | None,
-    options: SearchOptions,
-) -> StreamRequest[Message]:
-    """Check the arguments, and return the request of `search_messages()`."""
-    query = placed_search("search_messages()", pattern, cwd, paths, options, keeps_errors=True)
-    return StreamRequest(query, MessageAnswer(check_limit(limit)))
 
 
 class SearchAnswer(Generic[T]):

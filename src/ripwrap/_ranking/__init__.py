@@ -7,6 +7,5 @@ full-text search (FTS5).
 - `fts` stores chunks in FTS5, and returns the chunks to rank (the pool): the chunks with the highest BM25, and chunks
 that may define a symbol of the query.
 - `scoring` ranks the chunks of the pool.
-- `definitions` finds the lines that define a name.
 - `paths` finds words in a path, and lowers the scores of tests and of other files that queries rarely ask for.
 """

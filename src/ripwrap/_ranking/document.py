@@ -1,20 +1,30 @@
 """Decode the bytes of a file in the same way as rg, and convert ranked chunks of the file to results; no I/O."""
 
 import codecs
-from collections.abc import Callable
+import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-from ripwrap._code.outline import Outline
+from ripwrap._code.outline import CodeNames, Outline, names_between
+from ripwrap._code.treesitter.merge import Chunk
 from ripwrap._code.treesitter.parser import is_available
-from ripwrap._code.treesitter.worker import read_outline
-from ripwrap._ranking.scoring import RankedCandidate, count_words, most_relevant_lines
-from ripwrap._ranking.word_query import WordQuery
+from ripwrap._code.treesitter.worker import Source, shared_reader
+from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, count_words, most_relevant_lines
+from ripwrap._ranking.word_query import WordQuery, to_nfc
 from ripwrap._text import byte_order_mark, raw_bytes, text_of
 from ripwrap.results import RankedChunk
 
 MAX_FILE_BYTES = 1_000_000
 """Maximum number of bytes of a file that are split into chunks and ranked; the rest of a longer file is ignored."""
+
+_KNOWN: dict[tuple[str, bytes], CodeNames] = {}
+"""Definitions of the last files, by path and digest of the text."""
+_MAX_KNOWN = 256
+_MAX_KNOWN_CHARS = 200_000
+PARSE_SECONDS = 10.0
+"""Seconds to parse the files of a ranking; those that are not parsed in this time have no definitions."""
+_NO_NAMES = CodeNames(Outline((), ()))
 
 
 @dataclass(frozen=True)
@@ -27,19 +37,64 @@ class SourceText:
     marked: bool = False
 
     @cached_property
-    def sections(self) -> "Outline":
-        """Outline of the file: its definitions and their lines; empty without the extra `code`."""
-        lines = self.text.split("\n")
-        return read_outline(self.path, lines).outline if is_available() else Outline(lines, ())
+    def code(self) -> CodeNames:
+        """Definitions of the file; empty without the extra `code`."""
+        return read_code([self])[0]
 
     def name_at(self, line: int) -> str:
         """Return the name of the innermost definition that contains a line (counted from 1); empty at the top level."""
-        section = self.sections.enclosing(line)
+        section = self.code.outline.enclosing(line)
         return "" if section is None else section.name
 
     def readable(self, piece: str) -> str:
         """Return `piece`, a part of the text, with U+FFFD in place of bytes that are not valid UTF-8."""
         return piece if self.exact else text_of(raw_bytes(piece))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceChunk:
+    """Chunk of a text; see `ChunkText`."""
+
+    source: SourceText
+    chunk: Chunk
+
+    @property
+    def key(self) -> str:
+        """Text of the chunk."""
+        return self.text()
+
+    def text(self) -> str:
+        """Return the text of the chunk."""
+        return self.source.text[self.chunk.start : self.chunk.end]
+
+    def defines(self, name: str) -> bool:
+        """Return True if a definition of the name `name` begins in the chunk."""
+        return name in to_nfc(self.text()) and name in self.names()
+
+    def names(self) -> Collection[str]:
+        """Return the names whose definitions begin in the chunk."""
+        found = names_between(self.source.code.names, self.chunk.start_line, self.chunk.end_line)
+        return {to_nfc(name) for _, name in found}
+
+
+def read_code(sources: Collection[SourceText], seconds: float = PARSE_SECONDS) -> list[CodeNames]:
+    """Return the definitions of files, which are parsed together; then `SourceText.code` has them, too."""
+    if not is_available():
+        return [_NO_NAMES for _ in sources]
+    keys = [(source.path, hashlib.blake2b(raw_bytes(source.text), digest_size=16).digest()) for source in sources]
+    found = {key: _KNOWN.get(key) for key in keys}
+    new = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
+    read = shared_reader().names_of([Source(source.path, source.text) for source in new.values()], seconds)
+    for (key, source), code in zip(new.items(), read, strict=True):
+        found[key] = code
+        if code is not None and len(source.text) <= _MAX_KNOWN_CHARS:
+            if len(_KNOWN) >= _MAX_KNOWN:
+                _KNOWN.clear()
+            _KNOWN[key] = code
+    codes = [found[key] or _NO_NAMES for key in keys]
+    for source, code in zip(sources, codes, strict=True):
+        source.__dict__["code"] = code  # where `cached_property` looks
+    return codes
 
 
 def cut_to_limit(raw: bytes) -> bytes:
@@ -72,7 +127,6 @@ def to_ranked_chunk(
     entry: RankedCandidate,
     source: SourceText,
     symbol: str | None = None,
-    name_at: Callable[[int], str] | None = None,
 ) -> RankedChunk:
     """Convert a ranked chunk to a result.
 
@@ -80,7 +134,7 @@ def to_ranked_chunk(
     """
     candidate = entry.candidate
     text = candidate.content.text() or ""
-    name = _name_of(query, text, candidate.start_line, name_at or source.name_at)
+    name = _name_of(query, text, candidate, source)
     if symbol is not None and not name.startswith(f"{symbol}."):
         name = symbol
     return RankedChunk(
@@ -94,14 +148,16 @@ def to_ranked_chunk(
     )
 
 
-def _name_of(query: WordQuery, text: str, start_line: int, name_at: Callable[[int], str]) -> str:
+def _name_of(query: WordQuery, text: str, candidate: ChunkCandidate, source: SourceText) -> str:
     """Return the name of the definition that contains the most relevant line of a chunk; empty at the top level."""
     # For "session login", the line of the class and the line of the method may have one word each. So count the words
     # of a line together with the words of the name around it: `Session.login` has both. Among equal lines, the name
     # with the most words wins.
     lines = text.split("\n")
-    relevant = most_relevant_lines(text, query)
-    names = [name_at(start_line + line) for line in relevant]
+    first = candidate.start_line
+    names_by_row = names_between(source.code.names, first, candidate.end_line)
+    relevant = most_relevant_lines(text, query, [(row + 1 - first, to_nfc(name)) for row, name in names_by_row])
+    names = [source.name_at(first + line) for line in relevant]
     both = [f"{name} {lines[line]}" for name, line in zip(names, relevant, strict=True)]
     counts = list(zip(count_words(query, both), count_words(query, names), strict=True))
     return names[counts.index(max(counts))]

@@ -15,11 +15,12 @@ from functools import lru_cache
 from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
+from ripwrap._code.outline import CodeNames
 from ripwrap._code.treesitter.merge import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
-from ripwrap._ranking.definitions import definition_lines, definition_starts
+from ripwrap._ranking.document import SourceText, read_code
 from ripwrap._ranking.paths import name_share
 from ripwrap._ranking.scoring import LEAST_WORTH, ChunkCandidate, RankedCandidate, TextContent
-from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, rough_stem, stems_of
+from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, rough_stem, stems_of, to_nfc
 
 MAX_TEXT_CHARS = 200_000
 """Maximum number of characters of a file that is split into passages."""
@@ -32,11 +33,10 @@ _INNER_FACTOR = 2.0
 """Factor by which an inner part of a long definition must be better than its first part to be shown instead."""
 _MAX_GAP_CHARS = 4
 """Maximum number of characters (ends of lines) between passages that are neighbours."""
-_LEAD = re.compile(r"[ \t]*(?:@|//|/?\*|#)")
-"""Pattern for a decorator, attribute or comment, which belongs to the definition below it."""
 _MAX_LEAD_LINES = 8
+"""Maximum number of lines of decorators and comments above a definition that belong to its passage."""
 _MAX_DEFINITIONS = 5_000
-"""Maximum number of lines with definitions of a file that is split into passages; such a file is no code to read."""
+"""Maximum number of definitions of a file that is split into passages; such a file is no code to read."""
 _WORD = re.compile(r"\w+")
 
 
@@ -46,7 +46,7 @@ class _Unit(NamedTuple):
     passages: Sequence[Chunk]
     names: Collection[str]
     chars: int
-    indent: float
+    depth: float
 
 
 class Choice(NamedTuple):
@@ -74,7 +74,7 @@ def show_passages(
     query: WordQuery,
     worths: Mapping[str, float],
     ranked: Iterable[RankedCandidate],
-    text_of: Callable[[ChunkCandidate], str | None],
+    source_of: Callable[[ChunkCandidate], SourceText | None],
     limit: int | None,
     depth: Depth = BROAD,
 ) -> list[RankedCandidate]:
@@ -88,7 +88,10 @@ def show_passages(
     entries: list[RankedCandidate] = []
     shown: dict[str, list[Chunk]] = {}
     texts: set[str] = set()
-    for entry in ranked:
+    ranked = iter(ranked)
+    first = list(islice(ranked, limit))  # each is the best one of a file
+    read_code([source for entry in first if (source := source_of(entry.candidate)) is not None])
+    for entry in chain(first, ranked):
         if limit is not None and sum(one.score >= entry.score for one in entries) >= limit:
             break
         one = entry.candidate
@@ -97,10 +100,11 @@ def show_passages(
             if not any(one.start_line <= chunk.end_line and chunk.start_line <= one.end_line for chunk in known):
                 entries.append(entry)
             continue
-        text = text_of(one) or ""
-        splits = MAX_CHUNK_CHARS < len(text) <= MAX_TEXT_CHARS
+        source = source_of(one)
+        text = "" if source is None else source.text
         most = depth.definitions[min(len(shown), len(depth.definitions) - 1)]
-        best = best_passages(query, worths, text) if splits else []
+        splits = source is not None and MAX_CHUNK_CHARS < len(text) <= MAX_TEXT_CHARS
+        best = best_passages(query, worths, text, source.code) if source is not None and splits else []
         best = _joined([*best[:1], *(found for found in best[1:] if found.is_definition)][:most])
         shown[one.path] = [found.chunk for found in best] or [Chunk(0, 0, one.start_line, one.end_line)]
         if not best:
@@ -142,13 +146,13 @@ def _whole(one: Chunk, other: Chunk) -> Chunk | None:
     return first._replace(end=second.end, end_line=second.end_line)
 
 
-def best_passages(query: WordQuery, worths: Mapping[str, float], text: str) -> list[Choice]:
+def best_passages(query: WordQuery, worths: Mapping[str, float], text: str, code: CodeNames) -> list[Choice]:
     """Return a passage of each definition that has a word of the query, the best first.
 
     Definitions of a symbol of the query come first.
     """
-    units = _units(text)
-    defining = list(definition_lines(text, query.symbols))
+    units = _units(text, code)
+    defining = [row for row, name in code.names if to_nfc(name) in query.symbols]
     worths = query.weighted(worths)
     symbols: Mapping[str, float] = {} if query.long is None else query.long.symbols
     wanted = {rough_stem(word): worths[word] for word in reversed(query.words)}
@@ -202,32 +206,29 @@ def _with_inner(units: Sequence[_Unit], place: int) -> Chunk:
         return chunk
     for inner in islice(units, place + 1, None):
         last = inner.passages[-1]
-        if inner.indent <= units[place].indent or last.end - chunk.start > MAX_CHUNK_CHARS:
+        if inner.depth <= units[place].depth or last.end - chunk.start > MAX_CHUNK_CHARS:
             break
         chunk = chunk._replace(end=last.end, end_line=last.end_line)
     return chunk
 
 
 @lru_cache(maxsize=32)
-def _units(text: str) -> tuple[_Unit, ...]:
+def _units(text: str, code: CodeNames) -> tuple[_Unit, ...]:
     """Split a text at its definitions; each line with text is in one passage."""
     lines = text.split("\n")
-    starts = definition_starts(text)
-    if len(starts) > _MAX_DEFINITIONS:
+    if len(code.definitions) > _MAX_DEFINITIONS:
         return ()
-    begins: dict[int, tuple[float, Collection[str]]] = {0: (math.inf, ())}
-    around: list[tuple[int, str]] = []
-    for line in sorted(starts):
-        indent = len(lines[line]) - len(lines[line].lstrip())
-        while around and around[-1][0] >= indent:
-            around.pop()
-        names = sorted(name for name in starts[line] if len(name) <= MAX_WORD_CHARS)
-        qualified = [*names, *(f"{around[-1][1]}_{name}" for name in names if around)]
-        around += [(indent, name) for name in names[:1]]
-        first = line
-        while first and line - first < _MAX_LEAD_LINES and first - 1 not in starts and _LEAD.match(lines[first - 1]):
-            first -= 1
-        begins[first] = indent, qualified
+    named = dict(code.names)
+    begins: dict[int, tuple[float, list[str]]] = {}
+    depths: list[int] = []
+    for one in code.definitions:
+        depths.append(depths[one.parent] + 1 if one.parent >= 0 else 0)
+        name = to_nfc(named.get(one.line, ""))
+        if name and len(name) <= MAX_WORD_CHARS:
+            around = code.definitions[one.parent].name if one.parent >= 0 else ""
+            _, names = begins.setdefault(max(one.first, one.line - _MAX_LEAD_LINES), (depths[-1], []))
+            names += [name, f"{around}_{name}"] if around else [name]
+    begins.setdefault(0, (math.inf, []))
     order = sorted(begins)
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     units: list[_Unit] = []

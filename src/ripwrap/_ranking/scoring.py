@@ -25,12 +25,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain, islice, pairwise
 from types import MappingProxyType
 from typing import Protocol
 
-from ripwrap._ranking.definitions import defined_names, definition_lines
 from ripwrap._ranking.paths import PathWords, joined_stem, match_path, name_share, names_in, path_penalty
 from ripwrap._ranking.word_query import WordQuery, is_unspaced, rough_stem, split_camel_case, to_nfc
 from ripwrap._text import plural
@@ -198,6 +196,7 @@ class TextContent:
     """Content of a chunk whose text is already known."""
 
     known: str
+    defined: Collection[str] = ()
 
     @property
     def key(self) -> str:
@@ -210,15 +209,11 @@ class TextContent:
 
     def defines(self, name: str) -> bool:
         """Return True if a definition of the name `name` begins in the chunk."""
-        return name in to_nfc(self.known) and name in self._names
+        return name in self.defined
 
     def names(self) -> Collection[str]:
         """Return the names whose definitions begin in the chunk."""
-        return self._names
-
-    @cached_property
-    def _names(self) -> Collection[str]:
-        return defined_names(self.known)
+        return self.defined
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -278,11 +273,13 @@ def rank_candidates(
     vector_weight: float = 0.0,
     shown: Callable[[str], bool] | None = None,
     evidence: Mapping[str, float] = NO_EVIDENCE,
+    parse: Callable[[Iterable[str]], object] | None = None,
 ) -> Iterator[RankedCandidate]:
     """Rank chunks: return the best chunk of each file, the best file first, and then all other chunks.
 
     Chunks with equal scores are sorted by path and line. Chunks whose text cannot be read are left out. Of chunks with
     equal texts, only the first is returned; its reasons have their number. A text is read when its chunk is next.
+    `parse` gets the paths of the files whose names are needed next, to parse them together.
     """
     worths = query.weighted(worths or dict.fromkeys(query.words, 1.0))
     title = _title_worths(query, worths)
@@ -294,7 +291,10 @@ def rank_candidates(
     _add_scaled(files, [_top_bm25(file) for file in files], words_weight)
     if query.long is not None:
         _add_rare_definitions(files, query.long.symbols)
-    _add_names(files, title)
+    best = sorted(files, key=_file_key)[:_FILES_WITH_NAMES]
+    if parse is not None:
+        parse(file.path for file in best)
+    _add_names(best, title)
     similar = _similarities(files) if vector_weight else {}
     for file in files:
         file.score += vector_weight * max((similar.get(chunk, 0.0) for chunk in file.chunks), default=0.0)
@@ -429,9 +429,9 @@ def _add_rare_definitions(files: Sequence[_ScoredFile], weights: Mapping[str, fl
 
 
 def _add_names(files: Iterable[_ScoredFile], worths: Mapping[str, float]) -> None:
-    """Add the name that is most like the query, and the number of chunks, to the scores of the best files."""
+    """Add the name that is most like the query, and the number of chunks, to the scores of files."""
     words = tuple(worths)
-    for file in sorted(files, key=_file_key)[:_FILES_WITH_NAMES]:
+    for file in files:
         for chunk in file.chunks[:_CHUNKS_WITH_NAMES]:
             file.shares[chunk] = max((name_share(name, words, worths) for name in chunk.content.names()), default=0.0)
         file.score += NAME_SHARE * max(file.shares.values()) + MANY_CHUNKS * math.log((1 + len(file.chunks)) / 2)
@@ -551,17 +551,17 @@ def _further(query: WordQuery, files: Sequence[_ScoredFile]) -> Iterator[RankedC
     yield from sorted(ranked, key=lambda entry: (-entry.score, entry.candidate.path, entry.candidate.start_line))
 
 
-def most_relevant_lines(text: str, query: WordQuery) -> list[int]:
+def most_relevant_lines(text: str, query: WordQuery, names: Sequence[tuple[int, str]] = ()) -> list[int]:
     """Return the indexes, from 0, of the lines that define a symbol of the query, at most `_MAX_RELEVANT_LINES`.
 
-    If the text defines several symbols of the query, only the first of them counts. If the text defines none, return
-    the indexes of the lines that have the most words of the query.
+    `names` has the index and the name of each line that defines one. If the text defines several symbols of the query,
+    only the first of them counts. If the text defines none, return the indexes of the lines that have the most words of
+    the query.
     """
     text = to_nfc(text)
-    defined = defined_names(text) if any(symbol in text for symbol in query.symbols) else ()
     for symbol in query.symbols:
-        if symbol in defined:
-            return list(islice(definition_lines(text, (symbol,)), _MAX_RELEVANT_LINES))
+        if defining := [line for line, name in names if name == symbol]:
+            return defining[:_MAX_RELEVANT_LINES]
     # A line end at the end of the text is not followed by another line.
     most = _count_words(query, split_camel_case(text).lower().removesuffix("\n").split("\n"))
     best = max(most)

@@ -167,11 +167,6 @@ def choosing_flags(query: Query) -> list[str]:
     return list(render(replace(query.without("sort", "sortr", "threads"), streamed=True)))  # as indexes have it
 
 
-def follows_links(flags: Collection[str]) -> bool:
-    """Return True if links are followed, given the flags that an index has stored."""
-    return "--follow" in flags
-
-
 def spell_file_flags(flags: Collection[str]) -> list[str]:
     """Return the flags for the `ripwrap` program that choose the same files as the flags that an index has stored.
 
@@ -400,12 +395,13 @@ def _text_path(path: StrPath) -> str:
 
 def plain_options(options: Mapping[str, Any]) -> SearchOptions:
     """Return the options with texts in place of paths, and tuples in place of other sequences."""
-    plain = {name: value if isinstance(value, (str, int)) else _plain_value(value) for name, value in options.items()}
+    plain: dict[str, object] = {}
+    for name, value in options.items():
+        if isinstance(value, os.PathLike):
+            plain[name] = _text_path(value)
+        else:
+            plain[name] = value if isinstance(value, (str, int)) else tuple(map(_text_path, value))
     return cast("SearchOptions", plain)
-
-
-def _plain_value(value: StrPath | Iterable[StrPath]) -> str | tuple[str, ...]:
-    return _text_path(value) if isinstance(value, os.PathLike) else tuple(map(_text_path, value))
 
 
 def _flags(options: Mapping[str, Any]) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """Write items (pairs of name and bytes) into temporary files, in batches; each rg process searches one batch.
 
 rg searches these files as a directory. So lines, encodings, binary files and limits for each file work as in any search
-of a directory, and no match can span two items. Passing all items to rg through its stdin would take as long, and would
-need special rules for lines, encodings and limits (docs/explanation/architecture.md). The name of a file is the number
-of its item, because an item may have any name, and two items may have the same name.
+of a directory, and no match can span two items. One text on stdin would take as long, and `multiline`, `^` and NUL
+would reach across items. The name of a file is the number of its item, because an item may have any name, and two items
+may have the same name.
 """
 
 import math

@@ -30,9 +30,8 @@ from ripwrap._code.treesitter.merge import (
     without_blank_lines,
 )
 from ripwrap._code.treesitter.worker import FILE_TIMEOUT, IDLE_TIMEOUT
-from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText
-from ripwrap._ranking.word_query import MAX_WORD_CHARS, fts_text
+from ripwrap._ranking.word_query import MAX_WORD_CHARS, fts_text, to_nfc
 from ripwrap._system.concurrency import CANCELLED
 from ripwrap._system.subprocess.worker import (
     StartError,
@@ -130,9 +129,8 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
     return SplitText(
         positions,
         [*map(_text_digest, texts)],
-        # A longer name would never be found, because words of a query are not longer than MAX_WORD_CHARS. The names are
-        # sorted, because the order of a set differs between processes.
-        [sorted(name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS) for text in texts],
+        # A longer name would never be found, because words of a query are not longer than MAX_WORD_CHARS.
+        [[name for name in map(to_nfc, chunk.names) if len(name) <= MAX_WORD_CHARS] for chunk in chunks],
         words,
         [len(one.split()) for one in words],
     )

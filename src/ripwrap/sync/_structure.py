@@ -32,8 +32,9 @@ def search_code(
     A pattern is code, in which `$NAME` stands for one node of the syntax tree, and `$$$NAME` for any number of nodes,
     such as arguments (https://ast-grep.github.io/guide/pattern-syntax.html). White space does not count. The matches
     are the same that ast-grep finds in all files of the language, and include matches within other matches. They come
-    in path order, unless `sort` or `sortr` is given. JavaScript in HTML is not searched. `search_code()` needs the
-    extra `structure`.
+    in path order, unless `sort` or `sortr` is given. JavaScript in HTML and HTML around PHP are not searched. A pattern
+    that never matches, because the language reads its code otherwise outside of a function, is an error that names a
+    pattern that does: `free($P);` for `free($P)` in C. `search_code()` needs the extra `structure`.
 
     First, rg finds the files that contain the longest name (or other fixed text) of the pattern. So a search for a rare
     name is fast. Files are parsed in separate processes, because a parser may hang or crash. For a file that was not

@@ -94,7 +94,7 @@ class ItemSearch:
             call = search_query(pattern, location.cwd, (), plain, mode)
             roots = self._revision(location).roots
             revision, formats = partial(self._revision, location), comma_separated(self.arguments.inside)
-            opens: Callable[[], Source] = lambda: self._noting(layered(revision, {}, tuple(formats)))  # noqa: E731
+            opens: Callable[[], Source] = lambda: self._noting(layered(revision(), {}, tuple(formats)))  # noqa: E731
             return in_items(call, ItemPlace(opens, roots, self.allows))
         denied = () if self.scope.denied is None else self.scope.denied.iglobs()
         limits = ArchiveLimits(denied, self.scope.allowed, self.allows, self._noting)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from ast_grep_py import SgNode, SgRoot
 
-from ripwrap._code.structure.patterns import BadPatternError, Goal, Pattern, Variable, with_expando
+from ripwrap._code.structure.patterns import BadPatternError, Goal, Pattern, Variable, parse, with_expando
 from ripwrap.models import Span
 
 _VARIABLE = re.compile(r"(\${1,3})([A-Z0-9_]+)")
@@ -114,10 +114,10 @@ def _span(nodes: Sequence[SgNode]) -> Span:
 # -- The new text --
 
 
-def keep_strings(text: str, root: SgNode) -> str:
-    """Return a text of the same length, in which `_KEPT` stands for the line ends inside strings."""
+def keep_strings(text: str, root: SgNode, html: Sequence[Span] = ()) -> str:
+    """Return a text of the same length, in which `_KEPT` stands for the line ends inside strings and HTML."""
     parts, done = list[str](), 0
-    for start, end in sorted(_strings(root, r"\n")):
+    for start, end in sorted((*_strings(root, r"\n"), *html)):
         parts += text[done:start], text[max(start, done) : end].replace("\n", _KEPT)
         done = max(done, end)
     return "".join((*parts, text[done:]))
@@ -287,7 +287,7 @@ def broken_line(text: str, edits: Sequence[tuple[int, int, str]], root: SgNode, 
         parts += text[done:start], new
         done = end
     edited = "".join((*parts, text[done:]))
-    faults = _faults(SgRoot(edited, language).root())
+    faults = _faults(parse(edited, language)[0])
     if len(faults) > len(_faults(root)):
         return min(faults)
     if language == "python" and (line := _unparsed_line(edited)) is not None and _unparsed_line(text) is None:

@@ -10,6 +10,7 @@ into an `ERROR` node. ast-grep compares it with a node of any kind, and a metava
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from string import ascii_uppercase, digits
@@ -90,6 +91,34 @@ _EXACT_KEYWORDS = frozenset(["c", "cpp", "go", "java", "javascript", "lua", "pyt
 
 _COMMON = frozenset(("None", "True", "False", "self", "cls", "this", "null", "true", "false", "nil", "super"))
 """Names that nearly all files contain."""
+
+
+_FUNCTIONS = {
+    "c": ("void f() {{ x = {0}; }}", "void f() {{ {0}; }}"),
+    "cpp": ("void f() {{ x = {0}; }}", "void f() {{ {0}; }}", "int {0} = x;"),
+    "csharp": ("class C {{ void f() {{ x = {0}; }} }}", "class C {{ void f() {{ {0}; }} }}", "{0};"),
+    "go": ("package p\nfunc f() {{ x = {0} }}", "package p\nfunc f() {{ {0} }}", "package p\nvar x {0}"),
+    "solidity": (
+        "contract C {{ function f() public {{ x = {0}; }} }}",
+        "contract C {{ function f() public {{ {0}; }} }}",
+        "contract C {{ function f() public {{ {0} }} }}",
+        "contract C {{ {0} x; }}",
+    ),
+}
+"""Code that a pattern may be a part of, for languages that read expressions and statements outside of a function as
+declarations."""
+
+_CALLED = re.compile(r"^[\w.]+(?=\()")
+"""Pattern for the function that a call names; Go reads `a.f(b)` as a conversion, but `$F(b)` as a call."""
+
+_PHP_BEGIN = re.compile(r"<\?(?:=|php(?!\S))", re.IGNORECASE)
+_PHP_END = re.compile(
+    r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|`[^`\\]*(?:\\.[^`\\]*)*`|/\*.*?\*/"""
+    r"""|<<<[ \t]*(?P<quote>["']?)(?P<name>\w+)(?P=quote)\n.*?\n[ \t]*(?P=name)\b"""
+    r"""|(?P<comment>(?://|\#(?!\[))(?:(?!\?>)[^\n])*)|(?P<end>\?>)""",
+    re.DOTALL,
+)
+_NOT_LINE_END = re.compile(r"[^\r\n]")
 
 
 class BadPatternError(Exception):
@@ -197,8 +226,70 @@ def _leaves(goal: Goal) -> Iterator[tuple[Goal, bool]]:
             yield from _leaves(child)
 
 
+def parse(text: str, language: str) -> tuple[SgNode, list[tuple[int, int]]]:
+    """Return the syntax tree of the text of a file, and the spans of the HTML around PHP, with the tags.
+
+    The grammar has no HTML, so that it reads HTML as code: spaces stand for it, and a semicolon for `?>` that ends a
+    statement.
+    """
+    parts: list[str] = []
+    spans: list[tuple[int, int]] = []
+    at = 0
+    while language == "php" and at < len(text):
+        begin = _PHP_BEGIN.search(text, at)
+        spans.append((at, begin.end() if begin else len(text)))
+        html = _NOT_LINE_END.sub(" ", text[at : spans[-1][1]])
+        parts.append(f";{html[1:]}" if at and "".join(parts[-1:]).rstrip()[-1:] not in tuple(";{}:") else html)
+        at = done = spans[-1][1]
+        comment = (at, at)
+        for found in _PHP_END.finditer(text, at):
+            if found["comment"]:
+                comment = found.span()
+            elif found["end"]:
+                done = found.start()
+                break
+        else:
+            done = len(text)
+        ends_in_comment = comment[1] == done < len(text)  # the comment would go on after the HTML
+        code = text[at : comment[0]] + " " * (done - comment[0]) if ends_in_comment else text[at:done]
+        parts.append(code)
+        at = done
+    return SgRoot("".join(parts) if spans else text, language).root(), spans
+
+
+def _is_found(source: str, language: Language) -> bool | None:
+    """Return True if a pattern finds its own text in code, and None if its text is no part of such code."""
+    found = None
+    for context in _FUNCTIONS.get(language.name, ()):
+        root = SgRoot(context.format(with_expando(source, language.expando)), language.name).root()
+        if root.find(kind="ERROR") is None and not any(node.is_leaf() for node in root.find_all(regex="^$")):
+            found = root.find(pattern=source) is not None
+            if found:
+                break
+    return found
+
+
 def read_pattern(source: str, language: Language) -> Pattern:
-    """Parse a pattern."""
+    """Parse a pattern; refuse a pattern that finds nothing, and name the one with a semicolon if it does."""
+    if language.name == "php" and "<?" in source:
+        raise BadPatternError("it has a tag of PHP; leave out the tags, because only PHP is searched, and no HTML")
+    fault = ""
+    try:
+        pattern = _read_pattern(source, language)
+        if _is_found(source, language) is not False:
+            return pattern
+        fault = f"it never matches, because {language.name} reads it as other code if it stands outside of a function"
+    except BadPatternError as error:
+        fault = str(error)
+    for other in (f"{source};", _CALLED.sub("$F", source)) if language.name in _FUNCTIONS else ():
+        with suppress(BadPatternError):
+            if other != source and _read_pattern(other, language) and _is_found(other, language):
+                fault += f"; use {other!r}"
+                break
+    raise BadPatternError(fault)
+
+
+def _read_pattern(source: str, language: Language) -> Pattern:
     try:
         SgRoot("", language.name).root().find(pattern=source)
     except RuntimeError as error:

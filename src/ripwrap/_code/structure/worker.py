@@ -1,16 +1,18 @@
 """Search texts with ast-grep. Only worker processes import this module, because it imports `ast_grep_py`."""
 
 import json
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeAlias
 
-from ast_grep_py import SgNode, SgRoot
+from ast_grep_py import SgNode
 
 from ripwrap._code.structure.fixes import Fix, UnreplacedError, broken_line, keep_strings, read_fix, span_of
-from ripwrap._code.structure.patterns import LANGUAGES, BadPatternError, Pattern, read_pattern
+from ripwrap._code.structure.patterns import LANGUAGES, BadPatternError, Pattern, parse, read_pattern
 from ripwrap._system.subprocess.worker import serve_requests
+from ripwrap.models import Span
 
 FoundEdit: TypeAlias = tuple[int, int, str] | str | None
 FoundHit: TypeAlias = tuple[int, int, dict[str, tuple[int, int]], FoundEdit]
@@ -56,16 +58,16 @@ def search(source: str, language: str, fix: str | None, content: bytes) -> dict[
     """
     pattern, template = _read(source, language, fix)
     text = content.decode()
-    root = SgRoot(text, language).root()
+    root, html = parse(text, language)
     variables = pattern.by_name
     nodes = root.find_all(pattern=source)
-    edits = [None] * len(nodes) if template is None else _edits(template, nodes, text, root)
+    broken = root.find(kind="ERROR")
+    edits = [None] * len(nodes) if template is None or broken else _edits(template, nodes, text, root, html)
     hits: list[FoundHit] = []
     for node, edit in zip(nodes, edits, strict=True):
         place = node.range()
-        spans = {name: span_of(node, variable) for name, variable in variables.items()}
-        hits.append((place.start.index, place.end.index, spans, edit))
-    broken = root.find(kind="ERROR")
+        spans = {name: _code_of(span_of(node, variable), html) for name, variable in variables.items()}
+        hits.append((*_code_of((place.start.index, place.end.index), html), spans, edit))
     return {
         "hits": hits if text.isascii() else _in_bytes(text, hits),
         "error_line": None if broken is None else broken.range().start.line + 1,
@@ -73,13 +75,24 @@ def search(source: str, language: str, fix: str | None, content: bytes) -> dict[
     }
 
 
-def _edits(template: Fix, nodes: Sequence[SgNode], text: str, root: SgNode) -> list[FoundEdit]:
+def _code_of(span: Span, html: Sequence[Span]) -> Span:
+    """Return a span without the `?>` at its end, which the parser takes for a semicolon."""
+    last = html[max(bisect(html, (span[1],)) - 1, 0)] if html else (0, 0)
+    return (span[0], last[0] if last[0] < span[1] < last[1] else span[1])
+
+
+def _edits(template: Fix, nodes: Sequence[SgNode], text: str, root: SgNode, html: Sequence[Span]) -> list[FoundEdit]:
     """Return the edit of each match, the reason why it is not replaced, or `None` for a match in a replaced one."""
-    kept, done = keep_strings(text, root) if nodes else "", 0
+    kept, done = keep_strings(text, root, html) if nodes else "", 0
     edits: list[FoundEdit] = []
     for node in nodes:
         try:
             edit = None if node.range().start.index < done else template.edit(node, text, kept)
+            if edit is not None and html:
+                start, end = _code_of(edit[:2], html)
+                edit = start, end, edit[2]
+                if any(start <= first < end and text[first:last] not in edit[2] for first, last in html):
+                    raise UnreplacedError("HTML in it would be lost")
         except UnreplacedError as error:
             edits.append(str(error))
         else:

@@ -293,6 +293,7 @@ _C: dict[str, NameRule] = {
     "type_definition": _typedef,
     "preproc_function_def": _name_field,
 }
+_C_CONSTANTS: dict[str, NameRule] = {"declaration": _initialised, "preproc_def": _name_field}
 _C_THROUGH = _words(
     "preproc_if preproc_ifdef preproc_else preproc_elif preproc_elifdef linkage_specification declaration_list"
     " field_declaration_list"
@@ -515,14 +516,14 @@ _GRAMMARS: dict[str, Grammar] = {
         containers=_words("class_body interface_body enum_body enum_body_declarations annotation_type_body"),
         generics=True,
     ),
-    "c": Grammar("c", _C, containers=_C_THROUGH, constants=_for_types("declaration", _initialised)),
+    "c": Grammar("c", _C, containers=_C_THROUGH, constants=_C_CONSTANTS),
     "cpp": Grammar(
         "cpp",
         _CPP,
         namespaces=_words("namespace_definition"),
         containers=_C_THROUGH,
         wrappers=_words("template_declaration"),
-        constants=_for_types("declaration", _initialised),
+        constants=_C_CONSTANTS,
     ),
     "objective-c": Grammar(
         "objc",
@@ -532,7 +533,7 @@ _GRAMMARS: dict[str, Grammar] = {
             **_for_types("method_declaration method_definition", _objective_method),
         },
         containers=_C_THROUGH | _words("implementation_definition"),
-        constants=_for_types("declaration", _initialised),
+        constants=_C_CONSTANTS,
     ),
     "csharp": Grammar(
         "csharp",
@@ -559,6 +560,7 @@ _GRAMMARS: dict[str, Grammar] = {
             "singleton_class": lambda node: f"<< {node_text(node.child_by_field_name('value'))}",
         },
         namespaces=_words("module"),
+        constants=_for_types("assignment", _field("left")),
         containers=_words("body_statement begin_block"),
         wrappers=_words("call argument_list"),
     ),
@@ -587,6 +589,7 @@ _GRAMMARS: dict[str, Grammar] = {
             "type_alias": _child("identifier"),
         },
         containers=_words("class_body enum_class_body"),
+        constants=_for_types("property_declaration", _child("identifier", inside="variable_declaration")),
     ),
     "swift": Grammar(
         "swift",
@@ -600,6 +603,7 @@ _GRAMMARS: dict[str, Grammar] = {
             "subscript_declaration": _fixed_name("subscript"),
         },
         containers=_words("class_body protocol_body enum_class_body"),
+        constants=_for_types("property_declaration", _name_field),
     ),
     "scala": Grammar(
         "scala",
@@ -680,7 +684,7 @@ _GRAMMARS: dict[str, Grammar] = {
         hash_comments=True,
         qualified=False,
     ),
-    "make": Grammar("make", {"rule": _make_targets}, hash_comments=True, qualified=False),
+    "make": Grammar("make", {"rule": _make_targets}, kind="target", hash_comments=True, qualified=False),
     "sql": Grammar(
         "sql",
         dict.fromkeys((*(f"create_{kind}" for kind in _SQL_KINDS), "ERROR"), _sql_created),

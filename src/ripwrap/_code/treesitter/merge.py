@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from ripwrap._code.outline import names_between
 from ripwrap._code.treesitter.outline import SyntaxOutline
 from ripwrap._code.treesitter.parser import MAX_LINE_CHARS, PARSE_TIMEOUT, load_grammars, parse_outline
 
-WINDOW_VERSION = "windows 2"
+WINDOW_VERSION = "windows 3"
 """Name and version of the rules by which `window_chunks()` splits; other rules may split the same text differently."""
 
 MAX_CHUNK_CHARS = 800
@@ -41,6 +42,8 @@ class Chunk(NamedTuple):
     start_line: int
     end_line: int
     symbol: str | None = None
+    names: tuple[str, ...] = ()
+    """Names whose definitions begin in the chunk, sorted."""
 
     def moved(self, offset: int, lines: int) -> "Chunk":
         """Return the chunk of a part of a file as a chunk of the file; the part begins after these lines."""
@@ -255,7 +258,7 @@ def _part_end(lines: Lines, first: int, fresh: int, stop: int) -> int:
     return last
 
 
-_VERSION = 4
+_VERSION = 5
 
 
 def chunker_version() -> str:
@@ -290,7 +293,13 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> li
     if outline is None:
         return list(window_chunks(text))
     lines = Lines(text, outline.lines)
-    return list(merge_segments(lines, _Segments(lines, outline).all()))
+    names = outline.names()
+    return [
+        chunk._replace(
+            names=tuple(sorted({name for _, name in names_between(names, chunk.start_line, chunk.end_line)}))
+        )
+        for chunk in merge_segments(lines, _Segments(lines, outline).all())
+    ]
 
 
 class _Segments:

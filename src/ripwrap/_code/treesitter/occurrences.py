@@ -227,7 +227,7 @@ class _OccurrenceFinder:
     def places(self, found: Iterable[tuple[int, int]]) -> Places:
         places = [place for row, column in found for place in self._place(row, column)]
         scopes = _joined(self._scopes)
-        imports = [_import_text(node) for node in self._outline.imports]
+        imports = [_import_text(node) for node in self._outline.imports()]
         required = _REQUIRES.get(self._language)
         if required is not None:
             imports += [line for line in self._lines if required.search(line[:2_000])]

@@ -1,7 +1,7 @@
 """Find the definitions of a file in its syntax tree: the lines, name and kind of each, and what is around it."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 MAX_DEPTH = 30
 """Maximum depth of nested definitions; a deeper definition is a part of the definition at this depth."""
 
+_LAST_NAME = re.compile(r"(?<!\w)([^\W\d]\w*)(?:[?!=]|(?::\w+)*:)?$")
+"""Pattern for the last part of a name, such as `add` in `Shop.add`, `add?` and `add:to:`."""
 _MIN_CONSTANT_LINES = 4
 """Minimum number of lines of a constant that is treated as a definition."""
 _MAX_WRAPPERS = 8
@@ -97,11 +99,12 @@ class SyntaxOutline:
     """Definitions in a syntax tree, in the order of their beginnings."""
 
     grammar: Grammar
+    language: "Language"
     lines: Sequence[str]
     root: "Node"
     found: Sequence[SyntaxDefinition]
-    comments_and_strings: "Sequence[Node]" = ()
-    imports: "Sequence[Node]" = ()
+    constants: Sequence[tuple[int, str]] = ()
+    """Row and name of each constant at the top level, however short."""
 
     def definitions(self) -> list[Definition]:
         """Return the definitions of the outline: without constants, without keys of one line, and without data."""
@@ -117,12 +120,28 @@ class SyntaxOutline:
                 kept.append(Definition(one.name, one.kind, one.first, one.line, one.last, parent))
         return kept
 
+    def names(self) -> list[tuple[int, str]]:
+        """Return the row and the last part of the name of each definition and constant of code, in order."""
+        if self.grammar.kind or not self.grammar.outlined:
+            return []
+        named = [(one.line, last[1]) for one in self.found if (last := _LAST_NAME.search(one.name))]
+        return sorted({*named, *((row, name) for row, name in self.constants if name.isidentifier())})
+
+    def imports(self) -> "list[Node]":
+        """Return the nodes of imports."""
+        return self._captured(is_import)
+
+    def _captured(self, wanted: "Callable[[str], bool]") -> "list[Node]":
+        from tree_sitter import QueryCursor  # late: an optional package
+
+        return QueryCursor(_type_query(self.language, wanted)).captures(self.root).get("found", [])
+
     def literals(self) -> list[LiteralSpan]:
         """Return the comments and strings of the file, without those that are in another one."""
         spans: list[LiteralSpan] = []
         end = -1
-        for kind in sorted(self.comments_and_strings, key=lambda one: one.start_byte):
-            if kind.start_byte < end:
+        for kind in sorted(self._captured(_is_literal), key=lambda one: one.start_byte):
+            if kind.start_byte < end or kind.type in self.grammar.attributes:
                 continue
             end = kind.end_byte
             (first, start), (last, stop) = kind.start_point, kind.end_point
@@ -173,15 +192,14 @@ def read_syntax(grammar: Grammar, language: "Language", lines: Sequence[str], ro
 
     captured = QueryCursor(_query(grammar, language)).captures(root)
     nodes = captured.get("definition", [])
-    literals = [*captured.get("leading", ()), *captured.get("string", ())]
-    literals = [node for node in literals if node.type not in grammar.attributes]
-    imports = captured.get("import", [])
-    if any(rule in grammar.definitions for rule in ("atx_heading", "title", "element")):
-        return SyntaxOutline(grammar, lines, root, _headings(grammar, lines, nodes), literals, imports)
+    if grammar.kind == "heading":
+        return SyntaxOutline(grammar, language, lines, root, _headings(grammar, lines, nodes))
     leading = _leading_rows(lines, captured.get("leading", []))
     found = [one for node in nodes if (one := _definition(grammar, node, leading)) is not None]
-    found += [one for node in captured.get("constant", ()) if (one := _constant(grammar, node, leading)) is not None]
-    return SyntaxOutline(grammar, lines, root, _nested(found, lines), literals, imports)
+    constants = [_constant(grammar, node, leading) for node in _constant_nodes(grammar, root)]
+    found += [one for one in constants if one.last - one.line + 1 >= _MIN_CONSTANT_LINES]
+    named = [(one.line, one.name) for one in constants]
+    return SyntaxOutline(grammar, language, lines, root, _nested(found, lines), named)
 
 
 def is_comment(kind: str) -> bool:
@@ -212,23 +230,30 @@ _STRING = re.compile(
 
 @cache
 def _query(grammar: Grammar, language: "Language") -> "Query":
-    """Return a query for the nodes of definitions, of constants, and of what stands above a definition."""
+    """Return a query for the nodes of definitions, and of what stands above a definition."""
     from tree_sitter import Query  # late: an optional package
 
     names = {language.node_kind_for_id(number) or "" for number in range(language.node_kind_count)}
-    groups = {
-        "definition": grammar.definitions,
-        "constant": grammar.constants,
-        "leading": {*filter(is_comment, names), *grammar.attributes},
-        "string": {*filter(is_string, names)},
-        "import": {*filter(is_import, names)},
-    }
-    parts: list[str] = []
-    for group, types in groups.items():
-        known = [f"({one})" for one in sorted(types) if one == "ERROR" or language.id_for_node_kind(one, True)]
-        if known:
-            parts.append(f"[{' '.join(known)}] @{group}")
-    return Query(language, "\n".join(parts))
+    groups = {"definition": grammar.definitions, "leading": {*filter(is_comment, names), *grammar.attributes}}
+    return Query(language, "\n".join(_captures(language, types, group) for group, types in groups.items()))
+
+
+@cache
+def _type_query(language: "Language", wanted: "Callable[[str], bool]") -> "Query":
+    """Return a query for the nodes whose type is wanted."""
+    from tree_sitter import Query  # late: an optional package
+
+    names = (language.node_kind_for_id(number) or "" for number in range(language.node_kind_count))
+    return Query(language, _captures(language, {*filter(wanted, names)}, "found"))
+
+
+def _captures(language: "Language", types: "Iterable[str]", group: str) -> str:
+    known = [f"({one})" for one in sorted(types) if one == "ERROR" or language.id_for_node_kind(one, True)]
+    return f"[{' '.join(known)}] @{group}" if known else ""
+
+
+def _is_literal(kind: str) -> bool:
+    return is_comment(kind) or is_string(kind)
 
 
 def _leading_rows(lines: Sequence[str], nodes: "Iterable[Node]") -> set[int]:
@@ -264,17 +289,21 @@ def _definition(grammar: Grammar, node: "Node", leading: set[int]) -> SyntaxDefi
     )
 
 
-def _constant(grammar: Grammar, node: "Node", leading: set[int]) -> SyntaxDefinition | None:
-    """Return a long constant, or a key, at the top level."""
+def _constant_nodes(grammar: Grammar, root: "Node") -> "Iterator[Node]":
+    """Yield the nodes of constants at the top level."""
+    through = grammar.containers | grammar.wrappers | {"ERROR"}
+    around = [root] if grammar.constants else []
+    while around:
+        for node in around.pop().named_children:
+            if node.type in grammar.constants and not _defines(grammar, node):
+                yield node
+            if node.type in through:
+                around.append(node)
+
+
+def _constant(grammar: Grammar, node: "Node", leading: set[int]) -> SyntaxDefinition:
     first, last = node.start_point.row, _last_row(node)
-    around = node.parent
-    while around is not None and around.type in grammar.containers | grammar.wrappers | {"ERROR"}:
-        around = around.parent
-    if last - first + 1 < _MIN_CONSTANT_LINES or around is None or around.parent is not None:
-        return None
-    named = grammar.constants[node.type](node)
-    if named is None:
-        named = ""
+    named = grammar.constants[node.type](node) or ""
     name = named if isinstance(named, str) else node_text(named)
     return SyntaxDefinition(
         name, "", _first_row(first, leading), first, last, node.start_byte, node.end_byte, node, is_constant=True

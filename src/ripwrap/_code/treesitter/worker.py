@@ -1,12 +1,14 @@
 """Read code in a worker process, because hostile source may make a parser hang or crash."""
 
 import json
+import math
+import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from ripwrap._code.outline import Definition, LiteralSpan, Outline
+from ripwrap._code.outline import CodeNames, Definition, LiteralSpan, Outline
 from ripwrap._code.treesitter.merge import Chunk, syntax_chunks, window_chunks
 from ripwrap._code.treesitter.occurrences import NamePlace, Places, find_places
 from ripwrap._code.treesitter.parser import MAX_FILE_CHARS, check_installed, is_available, is_supported, parse_outline
@@ -25,7 +27,7 @@ _MAX_BATCH_CHARS = 4_000_000
 """Maximum number of characters of the files of one request, unless one file has more."""
 _WORKER_CODE = "from ripwrap._code.treesitter.worker import serve; serve({idle!r})"
 
-Task = Literal["chunks", "outline", "places"]
+Task = Literal["chunks", "names", "outline", "places"]
 
 
 class Source(NamedTuple):
@@ -55,6 +57,7 @@ class CodeReader:
 
     def __init__(self, *, seconds: float = FILE_TIMEOUT, idle: float = IDLE_TIMEOUT) -> None:
         """Set the limits for a file, and for the time without one; the process is started for the first file."""
+        self._seconds = seconds
         self._worker = WorkerProcess(_WORKER_CODE.format(idle=idle), seconds, idle)
         weakref.finalize(self, self._worker.kill)  # called when the interpreter ends, too
 
@@ -65,7 +68,11 @@ class CodeReader:
         or the parser fails.
         """
         found = next(self._ask("chunks", [Source(path, text)])) if is_available() else None
-        return list(window_chunks(text)) if found is None else [Chunk(*fields) for fields in found]
+        return (
+            list(window_chunks(text))
+            if found is None
+            else [Chunk(*one)._replace(names=tuple(one[-1])) for one in found]
+        )
 
     def outlines_of(self, sources: Sequence[Source]) -> Iterator[CodeOutline]:
         """Yield the outline of each file; it is empty if the language has no grammar."""
@@ -79,6 +86,17 @@ class CodeReader:
             definitions, qualified, literals = found
             outline = Outline(lines, (Definition(*one) for one in definitions), qualified=qualified)
             yield CodeOutline(outline, [LiteralSpan(*one) for one in literals])
+
+    def names_of(self, sources: Sequence[Source], seconds: float) -> Iterator[CodeNames | None]:
+        """Yield the definitions of each file, and their names; None if it cannot be parsed, or the time is over."""
+        for source, found in zip(sources, self._ask("names", sources, seconds=seconds), strict=True):
+            if found is None:
+                yield None
+                continue
+            fields, qualified, names = found
+            definitions = [Definition(*one) for one in fields]
+            outline = Outline(source.text.split("\n"), definitions, qualified=qualified)
+            yield CodeNames(outline, definitions, [(row, name) for row, name in names])
 
     def places_of(self, name: str, sources: Sequence[Source]) -> Iterator[tuple[Outline, Places]]:
         """Yield for each file its outline, and the places that have a name; mentions if the file cannot be parsed."""
@@ -96,19 +114,21 @@ class CodeReader:
         """End the process; the next file starts another one."""
         self._worker.close()
 
-    def _ask(self, task: Task, sources: Sequence[Source], name: str = "") -> Iterator[Any]:
-        """Yield the answer for each file, in few requests; None if the file cannot be parsed."""
+    def _ask(self, task: Task, sources: Sequence[Source], name: str = "", seconds: float = math.inf) -> Iterator[Any]:
+        """Yield the answer for each file, in few requests; None if the file cannot be parsed, or the time is over."""
+        deadline = time.monotonic() + seconds
         for batch in _batches(sources):
             known = [len(text) <= MAX_FILE_CHARS and is_supported(path, text) for path, text in batch]
             asked = [one for one, parses in zip(batch, known, strict=True) if parses]
-            answers = iter(self._request(task, name, asked))
+            answers = iter(self._request(task, name, asked, deadline))
             yield from (next(answers) if parses else None for parses in known)
 
-    def _request(self, task: Task, name: str, sources: Sequence[Source]) -> list[Any]:
-        if not sources:
-            return []
+    def _request(self, task: Task, name: str, sources: Sequence[Source], deadline: float) -> list[Any]:
+        seconds = min(self._seconds, deadline - time.monotonic())
+        if not sources or seconds <= 0:
+            return [None for _ in sources]
         try:
-            answer = self._worker.request([task.encode(), name.encode(), json.dumps(sources).encode()])
+            answer = self._worker.request([task.encode(), name.encode(), json.dumps(sources).encode()], seconds)
         except StartError as error:
             raise RipwrapError(
                 HintedText(
@@ -120,7 +140,7 @@ class CodeReader:
             return list(json.loads(answer[0]))
         if len(sources) == 1:
             return [None]
-        return [one for source in sources for one in self._request(task, name, [source])]
+        return [one for source in sources for one in self._request(task, name, [source], deadline)]
 
 
 def _batches(sources: Sequence[Source]) -> Iterator[list[Source]]:
@@ -154,7 +174,8 @@ def serve(idle: float) -> None:
         task, name, sources = request[0].decode(), request[1].decode(), json.loads(request[2])
         if task == "places":
             return [json.dumps([_places(path, text, name) for path, text in sources]).encode()]
-        read = syntax_chunks if task == "chunks" else _outline
+        read: Callable[[str, str], object] = syntax_chunks if task == "chunks" else _outline
+        read = _names if task == "names" else read
         return [json.dumps([read(path, text) for path, text in sources]).encode()]
 
     serve_requests(answer, FILE_TIMEOUT, idle)
@@ -163,6 +184,11 @@ def serve(idle: float) -> None:
 def _outline(path: str, text: str) -> tuple[object, ...] | None:
     found = parse_outline(path, text)
     return None if found is None else (found.definitions(), found.grammar.qualified, found.literals())
+
+
+def _names(path: str, text: str) -> tuple[object, ...] | None:
+    found = parse_outline(path, text)
+    return None if found is None else (found.definitions(), found.grammar.qualified, found.names())
 
 
 def _places(path: str, text: str, name: str) -> tuple[object, ...] | None:

@@ -20,7 +20,10 @@ KILLED_RETURNCODE = -signal.SIGKILL
 """Exit code of a child after `kill()`."""
 
 PIPE_BYTES = 256 * 1024
-"""Capacity of a pipe in bytes, on Linux. All pipes of a user together may have 64 MiB by default (pipe(7))."""
+"""Capacity of a pipe in bytes, on Linux: a dense search takes .93 to .98 of the time with 64 KiB.
+
+All pipes of a user together may have 64 MiB by default (pipe(7)), so 1 MiB, which takes .80 to .95, is not taken.
+"""
 
 
 def start(

@@ -101,7 +101,13 @@ class Store:
                 times in a row; or the disk is full.
             TimeoutError: The caller is cancelled.
         """
-        return self._retry(lambda: call(self._open()))
+
+        def call_prepared() -> T:
+            database = self._connect()
+            self._prepare(database)
+            return call(database)
+
+        return self._retry(call_prepared)
 
     def run_if_current(self, call: Callable[[Connection], T]) -> T | None:
         """Call `call` with the database if there is an index, even an index that another chunker made.
@@ -233,11 +239,6 @@ class Store:
         except OSError:
             return None
         return os.getpid(), state.st_dev, state.st_ino
-
-    def _open(self) -> Connection:
-        database = self._connect()
-        self._prepare(database)
-        return database
 
     def _connect(self) -> Connection:
         if self._database is not None and self._identity != self._identify():
