@@ -139,7 +139,7 @@ def render(query: Query) -> tuple[str, ...]:
     by_counts = query.lists_by_counts
     options = _limit_to_one(query.options) if by_counts else _fill_contexts(query.options)
     replacement = () if query.captures is None else (f"--replace={query.captures}",)
-    regexps = [f"--regexp={one}" for one in query.patterns]
+    file = () if query.pattern_file is None else (f"--file={query.pattern_file}",)
     flags = (
         *_FRAMING["count" if by_counts else query.mode],
         *("--include-zero",) * query.lists_zeros,
@@ -147,7 +147,7 @@ def render(query: Query) -> tuple[str, ...]:
         *query.printing,
         *_flags({**_DEFAULTS, **options}),
         *replacement,
-        *(regexps if query.pattern_file is None else (f"--file={query.pattern_file}",)),
+        *(file or map("--regexp={}".format, query.patterns)),
     )
     # Without `--line-buffered`, results arrive late with `--sort` or one thread, because rg then writes large blocks.
     # With several threads the flag has no effect (rg-facts 21). It takes a write of the system for each line.

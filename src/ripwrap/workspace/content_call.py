@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ripwrap._ripgrep.command import search_query
@@ -208,7 +207,7 @@ class ContentCall:
         same = all(options.get(name) == own.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
         allowed = self.allowed if same else self.scope.allowed
         return Step(
-            self.query(options), partial(RoundRobinMatchCollector, page_request, allowed, self.progress), timeout
+            self.query(options), lambda: RoundRobinMatchCollector(page_request, allowed, self.progress), timeout
         )
 
 

@@ -6,9 +6,8 @@ Matches are taken in rotation: the first match of every file, then the second ma
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
@@ -187,7 +186,7 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
         files_matched=found.files,
         exact=page.exact,
     )
-    return await run.call(partial(_fit_with_sections, call, page, answer))
+    return await run.call(lambda: _fit_with_sections(call, page, answer))
 
 
 def _joined(files: Iterable[FileMatches]) -> tuple[FileMatches, ...]:
@@ -331,10 +330,10 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
     options = {name: value for name, value in call.options.items() if not name.endswith("_context")}
     numbers: Mode = "count-matches" if arguments.multiline else "count"  # as `RoundRobinMatchCollector.hits`
     query = call.first_query(cast("SearchOptions", options), numbers if counting else "files-with-matches")
-    decoder: Callable[[], Any] = CountDecoder if counting else partial(listing_decoder, counts=query.counts)
 
     def collector() -> ListingCollector[FileCount | str]:
-        return ListingCollector(decoder(), offset + most, allowed=call.allowed, progress=call.progress)
+        decoder: Any = CountDecoder() if counting else listing_decoder(counts=query.counts)
+        return ListingCollector(decoder, offset + most, allowed=call.allowed, progress=call.progress)
 
     found = await run.collect(Step(query, collector, call.scope.timeout))
     hits = tuple(
@@ -375,7 +374,7 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
             exact=exact,
         )
 
-    return await run.call(partial(shortened, answer, len(hits), call.settings.max_chars))
+    return await run.call(lambda: shortened(answer, len(hits), call.settings.max_chars))
 
 
 async def _explained(run: Runner, call: ContentCall) -> str:
