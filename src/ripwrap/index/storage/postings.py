@@ -148,7 +148,10 @@ class Postings:
         """Hold a transaction that reads, and yield a reader of the documents for the state that it sees."""
         opening = reading_state(database, state_of, lambda state: self._engine(state.folder).searcher())
         with opening as (state, searcher):
-            reader = self._reader_of(searcher, state, database)
+            # A new reader counts all documents, which takes milliseconds.
+            if self._last is None or self._last[0] is not searcher or self._last[1] != state:
+                self._last = searcher, state, PostingsReader(self._folder / state.folder, searcher, database)
+            reader = self._last[2]
             if reader.count != state.documents:
                 raise RebuildError("its full-text index and its database have different numbers of chunks")
             yield reader
@@ -190,15 +193,6 @@ class Postings:
             return 0, error
         except RipwrapError as error:
             return 0, error
-
-    def _reader_of(self, searcher: "tantivy.Searcher", state: EngineState, database: Connection) -> "PostingsReader":
-        """Return the reader for a state of the database.
-
-        The last reader is cached, because a new reader counts all documents, which takes milliseconds.
-        """
-        if self._last is None or self._last[0] is not searcher or self._last[1] != state:
-            self._last = searcher, state, PostingsReader(self._folder / state.folder, searcher, database)
-        return self._last[2]
 
     def _engine(self, name: str) -> EngineFolder:
         path = self._folder / name
