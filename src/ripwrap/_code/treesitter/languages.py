@@ -71,7 +71,7 @@ def node_text(node: "Node | None") -> str:
     return " ".join(text.split())
 
 
-_ARGUMENTS = re.compile(r"::<.*>|<.*>", re.DOTALL)
+_ARGUMENTS = re.compile(r"(?:::)?<(?!=).*>", re.DOTALL)
 
 
 def _words(words: str) -> frozenset[str]:
@@ -189,7 +189,7 @@ _JAVASCRIPT: dict[str, NameRule] = {
     "field_definition": _named_function("property", "value"),
     "public_field_definition": _named_function("name", "value"),
     "export_statement": _exported,
-    **_for_types("function_expression generator_function", _named_value),
+    **_for_types("function_expression generator_function class", _named_value),
 }
 _TYPESCRIPT: dict[str, NameRule] = {
     **_JAVASCRIPT,
@@ -198,6 +198,7 @@ _TYPESCRIPT: dict[str, NameRule] = {
     ),
     **_for_types("function_signature method_signature abstract_method_signature", _name_field),
     **_for_types("internal_module module", _name_field),
+    "construct_signature": _fixed_name("new"),
 }
 _SCRIPT_WRAPPERS = _words(
     "export_statement lexical_declaration variable_declaration expression_statement ambient_declaration"
@@ -498,7 +499,7 @@ _GRAMMARS: dict[str, Grammar] = {
                 "function_item struct_item enum_item union_item trait_item macro_definition type_item", _name_field
             ),
             **_for_types("function_signature_item associated_type", _name_field),
-            "impl_item": _field("type"),
+            "impl_item": lambda node: node_text(node.child_by_field_name("type")),
             "mod_item": _name_field_with_body,
         },
         namespaces=_words("mod_item"),

@@ -258,7 +258,7 @@ def _part_end(lines: Lines, first: int, fresh: int, stop: int) -> int:
     return last
 
 
-_VERSION = 5
+_VERSION = 6
 
 
 def chunker_version() -> str:
