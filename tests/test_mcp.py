@@ -36,8 +36,7 @@ from trio.testing import MockClock
 import ripwrap
 import tool_definitions
 from ripwrap import Workspace, mcp
-from ripwrap.cli.commands import meaning
-from ripwrap.cli.mcp import run_mcp
+from ripwrap.cli.mcp import mcp as mcp_command
 from ripwrap.errors import RipwrapError
 from ripwrap.mcp import clients, transports
 from ripwrap.mcp.transports import warn_without_rg
@@ -1583,10 +1582,9 @@ def test_configuration_in_the_docs_parses_and_runs_ripwrap_mcp(language: str, sn
     config = json.loads(snippet) if language == "json" else tomllib.loads(snippet)
     for command in commands(config):
         program, *arguments = command[command.index("ripwrap") :]
-        call = meaning(arguments)
-        assert isinstance(call, partial)
-        assert (program, call.func) == ("ripwrap", run_mcp)
-        assert call.keywords["root"]
+        assert (program, arguments.pop(0)) == ("ripwrap", "mcp")
+        positional, named = mcp_command.parse(mcp_command.split(arguments), "ripwrap mcp")
+        assert positional == [] and named["root"]
 
 
 def test_docs_have_a_configuration_for_every_client() -> None:

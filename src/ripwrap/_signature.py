@@ -46,22 +46,17 @@ class OptionSignature(inspect.Signature):
         """Make the signature when one of its slots is read that is not set yet."""
         if name in self.__slots__ or name not in inspect.Signature.__slots__:
             raise AttributeError(name)
-        plain = inspect.signature(_without_signature(self._function))
+        function = self._function
+        copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+        copy.__kwdefaults__, copy.__annotations__ = function.__kwdefaults__, function.__annotations__
+        plain = inspect.signature(copy)  # of a function without this signature
         *named, options = plain.parameters.values()
-        listed = _parameters(_evaluated(options.annotation, self._function), self._defaults)
+        unpacked = options.annotation
+        if isinstance(unpacked, str):
+            unpacked = eval(unpacked, function.__globals__)  # noqa: S307 - of ripwrap
+        listed = _parameters(unpacked, self._defaults)
         self.__init__([*named, *listed], return_annotation=plain.return_annotation)  # type: ignore[misc]
         return getattr(self, name)
-
-
-def _without_signature(function: FunctionType) -> FunctionType:
-    """Return a copy of a function whose signature Python makes."""
-    copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
-    copy.__kwdefaults__, copy.__annotations__ = function.__kwdefaults__, function.__annotations__
-    return copy
-
-
-def _evaluated(annotation: Any, function: FunctionType) -> Any:
-    return eval(annotation, function.__globals__) if isinstance(annotation, str) else annotation  # noqa: S307 - of ripwrap
 
 
 def _parameters(unpacked: object, defaults: Mapping[str, object]) -> list[inspect.Parameter]:

@@ -10,7 +10,7 @@ import pytest
 
 from _operations.test_inside import zipped
 from _operations.test_revisions import git
-from ripwrap.cli import search_options
+from ripwrap.cli import flags as cli_flags
 from support.cli import output, run
 
 
@@ -33,7 +33,7 @@ def test_dash_searches_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_standard_input_that_is_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(search_options, "MAX_STDIN_BYTES", 7)
+    monkeypatch.setattr(cli_flags, "MAX_STDIN_BYTES", 7)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"needle\n")))
     assert output("search", "needle", "-", cwd=tmp_path) == "<stdin>:1:needle\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"needle\n\n")))

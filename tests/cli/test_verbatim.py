@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ripwrap.cli import verbatim
-from ripwrap.cli.search_options import TerminalSearch
+from ripwrap.cli.flags import TerminalSearch
 from support.cli import on_terminal, run
 from support.effort import times
 

@@ -88,7 +88,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "errors of the command line are escaped",
-        "cli/errors.py",
+        "cli/terminal.py",
         "{shown(text, lines=True)}",
         "{text}",
         "test_shown.py::test_errors_of_the_command_line_echo_no_control",
@@ -920,8 +920,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "directories of git's own data are no worktrees",
         "_system/safe_write.py",
-        " and not _is_data(folder, found):",
-        ":",
+        'found = found if first in _DATA else ""',
+        'found = ""',
         "test_protected.py::test_paths_below_protected_directories_are_protected",
     ),
     # -- rg, and other programs --
@@ -1168,7 +1168,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "a missing file downloads no rg",
         "workspace/close_names.py",
-        ", install=False",
+        "            install=False,\n",
         "",
         "workspace/test_close_names.py::test_missing_file_is_an_error_without_rg_which_is_not_downloaded",
     ),

@@ -551,7 +551,11 @@ class Turn:
                     folder.mark(before)
             raise
         try:
-            self._rename()
+            for number, state in self._pending:
+                file = self._files[number]
+                times = None if self._forward else file.times
+                self._disk.replace(file.path, folder.temporary(number), state, times=times)
+            self._disk.sync_folders(self._files[number].path for number, _ in self._pending)
             folder.mark(self._side(forward=self._forward))
         except BaseException as error:
             self._roll_back(error)
@@ -617,13 +621,6 @@ class Turn:
             )
         self._disk.write_beside(file.path, self._folder.temporary(number), made, state)
         self._pending.append((number, state))
-
-    def _rename(self) -> None:
-        for number, state in self._pending:
-            file = self._files[number]
-            times = None if self._forward else file.times
-            self._disk.replace(file.path, self._folder.temporary(number), state, times=times)
-        self._disk.sync_folders(self._files[number].path for number, _ in self._pending)
 
     def _roll_back(self, error: BaseException) -> None:
         """Restore the content that each file had before the run. If that fails, add a note to the error."""

@@ -18,7 +18,6 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
-from dataclasses import dataclass
 from itertools import compress
 from typing import TypeVar, Unpack, cast
 
@@ -36,13 +35,12 @@ from ripwrap._ripgrep.decoder import (
 )
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.progress import OnProgress
-from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns, joined
 from ripwrap.errors import named_paths
 from ripwrap.models import Match, Span, Submatch, Summary
-from ripwrap.options import SearchOptions, StrPath, check_callback, check_limit, check_timeout
+from ripwrap.options import StrPath, check_limit
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 T = TypeVar("T")
@@ -271,45 +269,16 @@ def search_columns(
     The call itself raises `ValidationError`, `ValueError` and `TypeError`. The first iteration raises the other errors.
     If the search fails midway, the matches found before the error are yielded first.
     """
-    return run_columns(columns_request(pattern, cwd, paths, limit, batch, options, on_progress), rg)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnsRequest:
-    """Checked arguments of `search_columns()`."""
-
-    query: Query
-    limit: int | None
-    batch: int
-    on_progress: OnProgress | None
-
-
-def columns_request(
-    pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
-    limit: int | None,
-    batch: int,
-    options: SearchOptions,
-    on_progress: OnProgress | None = None,
-) -> ColumnsRequest:
-    """Check the arguments, and return the request of `search_columns()`."""
-    if not isinstance(batch, int) or isinstance(batch, bool):
-        raise TypeError(f"batch must be an int, got {type(batch).__name__}")
-    if batch < 1:
-        raise ValueError(f"batch must be at least 1, got {batch}")
-    check_callback(on_progress)
     refuse_context("search_columns()", options)
+    answer = ColumnsAnswer(limit, batch)
     query = placed_search("search_columns()", pattern, cwd, paths, options)
-    return ColumnsRequest(query, check_limit(limit), batch, on_progress)
+    return run_columns(metered(StreamRequest(query, answer), on_progress, limit), answer, rg)
 
 
-async def run_columns(request: ColumnsRequest, rg: Rg) -> AsyncGenerator[Columns]:
+async def run_columns(request: StreamRequest[Columns], answer: "ColumnsAnswer", rg: Rg) -> AsyncGenerator[Columns]:
     """Run rg and yield the batches. Before an error of `stream()` is raised, yield the matches found until then."""
-    answer = ColumnsAnswer(request.limit, request.batch)
     try:
-        made = metered(StreamRequest(request.query, answer), request.on_progress, request.limit)
-        async with aclosing(run_stream(made, rg)) as batches:
+        async with aclosing(run_stream(request, rg)) as batches:
             async for batch in batches:
                 yield batch
     except Exception:
@@ -318,16 +287,16 @@ async def run_columns(request: ColumnsRequest, rg: Rg) -> AsyncGenerator[Columns
         raise
 
 
-def run_columns_blocking(request: ColumnsRequest, rg: Rg, timeout: float | None) -> Generator[Columns]:
+def run_columns_blocking(
+    request: StreamRequest[Columns], answer: "ColumnsAnswer", rg: Rg, timeout: float | None
+) -> Generator[Columns]:
     """Run rg and yield the batches, blocking. Before an error or a timeout, yield the matches found until then."""
-    return _run_blocking(request, rg, check_timeout(timeout))
+    return _with_rest(run_stream_blocking(request, rg, timeout), answer)
 
 
-def _run_blocking(request: ColumnsRequest, rg: Rg, timeout: float | None) -> Generator[Columns]:
-    answer = ColumnsAnswer(request.limit, request.batch)
+def _with_rest(found: Generator[Columns], answer: "ColumnsAnswer") -> Generator[Columns]:
     try:
-        made = metered(StreamRequest(request.query, answer), request.on_progress, request.limit)
-        with closing(run_stream_blocking(made, rg, timeout)) as batches:
+        with closing(found) as batches:
             yield from batches
     except Exception:
         yield from answer.take_rest()
@@ -338,8 +307,13 @@ class ColumnsAnswer:
     """Converter of rg's output that collects matches as columns, and yields each batch when it is full."""
 
     def __init__(self, limit: int | None, batch: int) -> None:
+        """Set the maximum number of matches, and of the matches of a batch."""
+        if not isinstance(batch, int) or isinstance(batch, bool):
+            raise TypeError(f"batch must be an int, got {type(batch).__name__}")
+        if batch < 1:
+            raise ValueError(f"batch must be at least 1, got {batch}")
         self.full: bool = limit == 0
-        self._left = limit
+        self._left = check_limit(limit)
         self._batch = batch
         self._decoder = ColumnDecoder()
         self._parts: deque[Columns] = deque()

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Unpack
 
 from ripwrap._ripgrep.decoder import listing_decoder
@@ -116,7 +115,7 @@ def matching_request(
     unsorted = without_options(options, ("sort", "sortr"))
     patterns = (*every, *some, *none)
     query = placed_search("files_matching()", patterns, cwd, paths, unsorted, arguments=_ARGUMENTS)
-    conditions = [_Condition((one,), matching=True) for one in sorted(every, key=partial(_commonness, options))]
+    conditions = [_Condition((one,), matching=True) for one in sorted(every, key=lambda one: _commonness(options, one))]
     conditions += [_Condition(some, matching=True)] if some else []
     conditions += [_Condition(none, matching=False)] if none else []
     return MatchingRequest(tuple(conditions), query, check_timeout(timeout))
@@ -157,8 +156,8 @@ async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
 def _first_step(request: MatchingRequest, condition: _Condition) -> Step[ListingCollector[str]]:
     mode: Mode = "files-with-matches" if condition.matching else "files-without-match"
     query = replace(request.query, patterns=condition.patterns, mode=mode, numbered="")
-    decoder = partial(listing_decoder, counts=query.counts, matching=condition.matching)
-    return Step(query, lambda: ListingCollector[str](decoder()), None)
+    counts, matching = query.counts, condition.matching
+    return Step(query, lambda: ListingCollector[str](listing_decoder(counts=counts, matching=matching)), None)
 
 
 async def _matching(
@@ -177,8 +176,7 @@ async def _matching(
     if whole.place is not None:
         place = ItemPlace(tuple)
     query = replace(whole, patterns=condition.patterns, mode="files-with-matches", place=place)
-    decoder = partial(listing_decoder, counts=query.counts)
-    step = Step(query, lambda: ListingCollector[str](decoder()), None)
+    step = Step(query, lambda: ListingCollector[str](listing_decoder(counts=query.counts)), None)
     return set((await run.collect(step)).every()) & left
 
 

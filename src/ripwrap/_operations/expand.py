@@ -5,7 +5,6 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from io import TextIOWrapper
 from itertools import islice
 from typing import Literal, TypeAlias
@@ -165,7 +164,7 @@ def _line_of(match: Match | Context) -> int:
 
 async def run_expand(run: Runner, request: ExpandRequest) -> Expansion:
     """Read the file, and return the lines around the match."""
-    return await run.call(partial(_expand, request), seconds=request.timeout)
+    return await run.call(lambda: _expand(request), seconds=request.timeout)
 
 
 def _expand(request: ExpandRequest) -> Expansion:

@@ -309,10 +309,6 @@ def _with_old_names(options: SearchOptions) -> tuple[int | None, SearchOptions]:
     return cast("int | None", others.pop("max_matches")), cast("SearchOptions", others)
 
 
-def _error_order(error: PathError) -> tuple[bool, bytes]:
-    return error.path is None, path_order(os.fsencode(error.path or ""))
-
-
 async def run_grep(
     run: Runner,
     request: GrepRequest,
@@ -328,9 +324,10 @@ async def run_grep(
     if ended is not None:
         ended(found.files, found.matches)
     candidates = request.candidates
-    errors = found.path_errors() if candidates is None else candidates.errors_with(found.path_errors())
+    errors = list(found.path_errors() if candidates is None else candidates.errors_with(found.path_errors()))
+    errors.sort(key=lambda one: (one.path is None, path_order(os.fsencode(one.path or ""))))  # rg's order varies
     files = await files_in_path_order(run, request.page, found.blocks())
-    result = result_of(request, found, files, tuple(sorted(errors, key=_error_order)))  # rg's order varies
+    result = result_of(request, found, files, tuple(errors))
     more = ""
     if request.explain and found.exact and not found.matches:
         patterns = (pattern,) if isinstance(pattern, str) else pattern

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from functools import partial
 from typing import ClassVar, Unpack
 
 from pydantic import BaseModel
@@ -66,27 +65,14 @@ def search_history(
         SearchError: git cannot be started, or git or rg fails; or there are more than a million commits and versions
             of files.
     """
-    return run_stream(history_request(pattern, cwd, paths, rev, since, repositories, limit, options), rg)
-
-
-def history_request(
-    pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
-    rev: str,
-    since: str | None,
-    repositories: Directories | None,
-    limit: int | None,
-    options: SearchOptions,
-) -> StreamRequest[HistoryMatch]:
-    """Check the arguments, and return the request of `search_history()`."""
     refuse_context("search_history()", options)
     query = must_exist(search_query(pattern, os.path.abspath(cwd), paths, options, arguments=ARGUMENTS))
-    opens = partial(history_source, query, rev, since, repositories)
-    return StreamRequest(in_items(query, ItemPlace(opens, opens().roots)), _HistoryAnswer(check_limit(limit)))
+    roots = history_source(query, rev, since, repositories).roots
+    versions = ItemPlace(lambda: history_source(query, rev, since, repositories), roots)
+    return run_stream(StreamRequest(in_items(query, versions), HistoryAnswer(check_limit(limit))), rg)
 
 
-class _HistoryAnswer(SearchAnswer[HistoryMatch]):
+class HistoryAnswer(SearchAnswer[HistoryMatch]):
     """Answer that yields the matches, each with the commits and paths of its version of the file."""
 
     kinds = ("match",)

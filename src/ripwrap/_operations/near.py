@@ -145,7 +145,11 @@ class NearCollector(MatchCollector):
         if not all(self._lines):
             return False
         number = line_number_of(record)
-        return all(_next_line(lines, number - self._within) <= number + self._within for lines in self._lines)
+        for lines in self._lines:
+            place = bisect_left(lines, number - self._within)
+            if place == len(lines) or lines[place] > number + self._within:
+                return False
+        return True
 
     def _append(self, record: bytes, *, is_match: bool) -> None:
         """Add a match or context line of rg's output; drop context lines that belong to no match that counts."""
@@ -162,9 +166,3 @@ class NearCollector(MatchCollector):
     def _end(self, record: bytes) -> None:
         self.binary += self._seen and not self._in_file and not is_text(record)
         super()._end(record)
-
-
-def _next_line(lines: Sequence[int], least: int) -> float:
-    """Return the first line number that is at least `least`; infinity if all numbers are smaller."""
-    place = bisect_left(lines, least)
-    return lines[place] if place < len(lines) else float("inf")

@@ -1,7 +1,6 @@
 """List the definitions of a file."""
 
 import os
-from functools import partial
 
 from ripwrap._code.outline import Section
 from ripwrap._code.treesitter.worker import read_outline
@@ -59,7 +58,7 @@ async def run_outline(
 ) -> tuple[Section, ...]:
     """Return the definitions of a file; see `outline()`."""
     run = DeadlineRunner(run, check_timeout(timeout))
-    return await run.call(partial(_outline, os.fspath(path), os.fspath(cwd)))
+    return await run.call(lambda: _outline(os.fspath(path), os.fspath(cwd)))
 
 
 def _outline(path: str, cwd: str) -> tuple[Section, ...]:

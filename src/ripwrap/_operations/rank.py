@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Unpack
 
 from ripwrap._code.treesitter.merge import EMPTY_CHUNK, Chunk, window_chunks, without_blank_lines
@@ -296,7 +295,8 @@ async def rank(
     meter = None if on_progress is None else Meter(on_progress, count_words)
     runner = AsyncRunner(rg, meter=meter)
     request = rank_request(query, cwd, paths, limit, options, timeout=None)
-    results = await run_rank(runner, with_named_paths(request))
+    request = replace(request, search=must_exist(request.search))  # the answer has no place for errors
+    results = await run_rank(runner, request)
     if meter is not None:
         meter.end()
     return results
@@ -340,11 +340,6 @@ def rank_request(
     return RankRequest(parsed, stems, search, listing, limit, timeout, allowed, report)
 
 
-def with_named_paths(request: RankRequest) -> RankRequest:
-    """Return a request whose paths must exist and be readable, because the answer has no place for errors."""
-    return replace(request, search=must_exist(request.search))
-
-
 @dataclass(frozen=True, slots=True)
 class FileTerms:
     """Files that have words of a query, with the number of matches of each word in each file."""
@@ -363,13 +358,13 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
     if not hits.files:
         return []
     deadline = RankingDeadline(request.timeout, begun)
-    return await run.call(partial(_rank_files, request, hits, deadline))
+    return await run.call(lambda: _rank_files(request, hits, deadline))
 
 
 async def find_terms(run: Runner, request: RankRequest) -> FileTerms:
     """Count the words of the query in each file, so that `choose_files()` can choose files from several directories."""
     hits, _ = await _count_terms(run, request)
-    sizes = await run.call(partial(_sizes, request.search.cwd, hits.files))
+    sizes = await run.call(lambda: _sizes(request.search.cwd, hits.files))
     return FileTerms(hits.files, dict(hits.having), hits.total, sizes)
 
 
@@ -381,7 +376,7 @@ async def _count_terms(run: Runner, request: RankRequest) -> tuple[TermCounts, f
     def collector() -> TermCounts:
         nonlocal begun
         begun = time.monotonic()  # each start of rg calls this function; a retry starts rg again
-        return TermCounts(partial(matched_stems, stems=request.stems), request.timeout)
+        return TermCounts(lambda hit: matched_stems(hit, request.stems), request.timeout)
 
     hits = await run.collect(Step(request.search, collector, request.timeout))
     if hits.end is not None:

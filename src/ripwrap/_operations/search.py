@@ -152,7 +152,8 @@ def search_messages(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. With `inside`, the
     errors of the summary include the parts of files that could not be read.
     """
-    return run_stream(messages_request(pattern, cwd, paths, limit, options), rg)
+    query = placed_search("search_messages()", pattern, cwd, paths, options, keeps_errors=True)
+    return run_stream(StreamRequest(query, MessageAnswer(check_limit(limit))), rg)
 
 
 def refuse_context(operation: str, options: SearchOptions) -> None:
@@ -229,18 +230,6 @@ def read_groups(patterns: Sequence[str], options: SearchOptions) -> "Groups | No
     return None
 
 
-def messages_request(
-    pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
-    limit: int | None,
-    options: SearchOptions,
-) -> StreamRequest[Message]:
-    """Check the arguments, and return the request of `search_messages()`."""
-    query = placed_search("search_messages()", pattern, cwd, paths, options, keeps_errors=True)
-    return StreamRequest(query, MessageAnswer(check_limit(limit)))
-
-
 class SearchAnswer(Generic[T]):
     """Base class of answers. An answer decodes rg's output, stops at the limit of matches, and checks rg's exit."""
 
@@ -275,8 +264,8 @@ class SearchAnswer(Generic[T]):
         if end.ended:
             yield from cast("Iterator[T]", self._decoder.close())
         end.check(summary=self.ended)
-        summary, self._decoder.summary = self._decoder.summary, None
-        self._summary = sum_summaries(self._summary, summary)
+        before, summary, self._decoder.summary = self._summary, self._decoder.summary, None
+        self._summary = sum_summaries(before, summary) if before and summary else before or summary
 
     def finish(self, end: Exit) -> Iterator[T]:
         end.warn(too_long_errors(self._decoder.dropped, end.query))
@@ -354,13 +343,8 @@ class MessageAnswer(SearchAnswer[Message]):
             yield summary.model_copy(update=known)
 
 
-def sum_summaries(before: Summary | None, summary: Summary | None) -> Summary | None:
-    """Return the sum of the summaries of two runs of rg, as if one run had searched all paths.
-
-    `errors` of the sum is empty. If one of the summaries is `None`, return the other summary unchanged.
-    """
-    if before is None or summary is None:
-        return before or summary
+def sum_summaries(before: Summary, summary: Summary) -> Summary:
+    """Return the sum of the summaries of two runs of rg, as if one run had searched all paths, without errors."""
     counts = before.stats.model_dump(exclude={"elapsed"})
     added = {name: count + getattr(summary.stats, name) for name, count in counts.items()}
     return Summary(

@@ -4,10 +4,9 @@ from collections.abc import AsyncGenerator, Generator, Sequence
 from dataclasses import replace
 from typing import TypeVar, Unpack
 
-from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, run_grep
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, run_grep
 from ripwrap._operations.search import MatchAnswer, refuse_context
 from ripwrap._ripgrep.command import search_query
-from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._ripgrep.spool import check_items
 from ripwrap._ripgrep.stream import StreamRequest, run_stream, run_stream_blocking
@@ -86,7 +85,10 @@ def search_in(
     If `items` raises an error, the matches of the items before the error are yielded first. The call itself raises
     errors about arguments. The first iteration raises the other errors.
     """
-    return run_search_in(search_in_request(pattern, items, limit, options), items, rg)
+    refuse_context("search_in()", options)
+    check_items(items)
+    query = in_items(search_query(pattern, NOWHERE, (), options, arguments=ARGUMENTS), ItemPlace(lambda: items))
+    return run_search_in(StreamRequest(query, MatchAnswer(check_limit(limit))), items, rg)
 
 
 @named_paths
@@ -139,33 +141,12 @@ async def grep_in(
 
     Raises what `search_in()` raises, and `ValueError` if an argument is a negative number, or if `passthru` is given.
     """
-    request = grep_in_request(pattern, items, limit, max_files, offset, timeout, options)
-    return await run_grep(AsyncRunner(rg), request)
-
-
-def search_in_request(
-    pattern: str | Sequence[str], items: AnyItems, limit: int | None, options: SearchOptions
-) -> StreamRequest[Match]:
-    """Check the arguments, and return the request of `search_in()`."""
-    refuse_context("search_in()", options)
-    return StreamRequest(_command(pattern, items, options), MatchAnswer(check_limit(limit)))
-
-
-def grep_in_request(
-    pattern: str | Sequence[str],
-    items: AnyItems,
-    limit: int | None,
-    max_files: int | None,
-    offset: int,
-    timeout: float | None,
-    options: SearchOptions,
-) -> GrepRequest:
-    """Check the arguments, and return the request of `grep_in()`."""
     check_items(items)
     request = grep_request(
         pattern, NOWHERE, (), limit, max_files, offset, timeout, options, explain=False, arguments=ARGUMENTS
     )
-    return replace(request, query=in_items(request.query, ItemPlace(lambda: items)), rootless=True)
+    query = in_items(request.query, ItemPlace(lambda: items))
+    return await run_grep(AsyncRunner(rg), replace(request, query=query, rootless=True))
 
 
 def run_search_in(request: StreamRequest[T], items: AnyItems, rg: Rg) -> AsyncGenerator[T]:  # noqa: ARG001 - see below
@@ -177,8 +158,3 @@ def run_search_in_blocking(request: StreamRequest[T], items: AnyItems, rg: Rg, t
     """Search items and yield the matches or messages, blocking; raise what `run_stream_blocking()` raises."""
     check_items(items, blocking=True)
     return run_stream_blocking(request, rg, timeout)
-
-
-def _command(pattern: str | Sequence[str], items: AnyItems, options: SearchOptions) -> Query:
-    check_items(items)
-    return in_items(search_query(pattern, NOWHERE, (), options, arguments=ARGUMENTS), ItemPlace(lambda: items))

@@ -343,16 +343,12 @@ def _run_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Gener
         waiter.close()
 
 
-def _by_file(matches: Iterable[Match]) -> _ByFile:
+def _difference(before: _ByFile, matches: Iterable[Match]) -> tuple[MatchChange, _ByFile]:
+    """Return the added and the removed matches, in the order of their paths, and all current matches by file."""
     files: dict[str | None, list[Match]] = {}
     for match in matches:
         files.setdefault(match.path, []).append(match)
-    return {path: tuple(found) for path, found in files.items()}
-
-
-def _difference(before: _ByFile, matches: Iterable[Match]) -> tuple[MatchChange, _ByFile]:
-    """Return the added and the removed matches, in the order of their paths, and all current matches by file."""
-    now = _by_file(matches)
+    now = {path: tuple(found) for path, found in files.items()}
     added: list[Match] = []
     removed: list[Match] = []
     for path in sorted({*before, *now}, key=lambda path: path or ""):

@@ -139,7 +139,7 @@ def render(query: Query) -> tuple[str, ...]:
     by_counts = query.lists_by_counts
     options = _limit_to_one(query.options) if by_counts else _fill_contexts(query.options)
     replacement = () if query.captures is None else (f"--replace={query.captures}",)
-    regexps = [f"--regexp={one}" for one in query.patterns]
+    file = () if query.pattern_file is None else (f"--file={query.pattern_file}",)
     flags = (
         *_FRAMING["count" if by_counts else query.mode],
         *("--include-zero",) * query.lists_zeros,
@@ -147,7 +147,7 @@ def render(query: Query) -> tuple[str, ...]:
         *query.printing,
         *_flags({**_DEFAULTS, **options}),
         *replacement,
-        *(regexps if query.pattern_file is None else (f"--file={query.pattern_file}",)),
+        *(file or map("--regexp={}".format, query.patterns)),
     )
     # Without `--line-buffered`, results arrive late with `--sort` or one thread, because rg then writes large blocks.
     # With several threads the flag has no effect (rg-facts 21). It takes a write of the system for each line.
@@ -165,11 +165,6 @@ def in_paths(query: Query, paths: Iterable[StrPath]) -> Query:
 def choosing_flags(query: Query) -> list[str]:
     """Return the arguments of a query that affect which files are listed; an index stores them with its files."""
     return list(render(replace(query.without("sort", "sortr", "threads"), streamed=True)))  # as indexes have it
-
-
-def follows_links(flags: Collection[str]) -> bool:
-    """Return True if links are followed, given the flags that an index has stored."""
-    return "--follow" in flags
 
 
 def spell_file_flags(flags: Collection[str]) -> list[str]:
@@ -400,12 +395,13 @@ def _text_path(path: StrPath) -> str:
 
 def plain_options(options: Mapping[str, Any]) -> SearchOptions:
     """Return the options with texts in place of paths, and tuples in place of other sequences."""
-    plain = {name: value if isinstance(value, (str, int)) else _plain_value(value) for name, value in options.items()}
+    plain: dict[str, object] = {}
+    for name, value in options.items():
+        if isinstance(value, os.PathLike):
+            plain[name] = _text_path(value)
+        else:
+            plain[name] = value if isinstance(value, (str, int)) else tuple(map(_text_path, value))
     return cast("SearchOptions", plain)
-
-
-def _plain_value(value: StrPath | Iterable[StrPath]) -> str | tuple[str, ...]:
-    return _text_path(value) if isinstance(value, os.PathLike) else tuple(map(_text_path, value))
 
 
 def _flags(options: Mapping[str, Any]) -> Iterator[str]:

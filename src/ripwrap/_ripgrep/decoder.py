@@ -70,7 +70,11 @@ class Framer:
         lines = BytesIO(rest).readlines()  # faster than `split()`, which compares byte by byte
         last = lines.pop() if lines and not rest.endswith(newline) else b""
         if len(chunk) > self._max:
-            lines = self._within_budget(lines)
+            longest = self._max + len(newline)
+            for line in lines:
+                if len(line) > longest:
+                    self._drop(line)
+            lines = [line for line in lines if len(line) <= longest]
         if newline in lines:
             lines = [line for line in lines if line != newline]
         self._append(last)
@@ -102,13 +106,6 @@ class Framer:
             self._parts.clear()
         elif part:
             self._parts.append(part)
-
-    def _within_budget(self, lines: list[bytes]) -> list[bytes]:
-        longest = self._max + len(b"\n")
-        for line in lines:
-            if len(line) > longest:
-                self._drop(line)
-        return [line for line in lines if len(line) <= longest]
 
     def _drop(self, line: bytes) -> None:
         self.dropped[self._name(line[:HEAD_BYTES])] += 1

@@ -226,7 +226,9 @@ def failure(
     # With `--sortr`, rg lists all files first, so messages about paths may come before the reason. Remove them.
     reason = b"\n".join(_not_of_paths(stderr)) or _PREFIX.sub(b"", stderr)
     text = reason.decode("utf-8", "replace").strip()
-    kind, hint = _classify(text)
+    failures = ((kind, hint) for pattern, kind, hint in _FAILURES if re.search(pattern, text, re.MULTILINE))
+    kind, parts = next(failures, (SearchError, ()))
+    hint = HintedText(*parts)
     if lingered:
         said = "rg closed its stdout but did not exit, so its answer may be incomplete; try again"
         kind, text = SearchError, f"{said}\n{text}".rstrip()
@@ -266,13 +268,6 @@ def _with_option(text: str) -> str:
         return text
     option = Hint(found["name"].replace("-", "_"), kind="correct")
     return HintedText("" if found[1].startswith("error") else found[1], option, text[found.end() :])
-
-
-def _classify(text: str) -> tuple[type[SearchError], str]:
-    for pattern, kind, hint in _FAILURES:
-        if re.search(pattern, text, re.MULTILINE):
-            return kind, HintedText(*hint)
-    return SearchError, ""
 
 
 def _suggestions(text: str, types: Collection[str]) -> tuple[str, ...]:

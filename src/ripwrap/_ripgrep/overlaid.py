@@ -139,10 +139,6 @@ class _Order:
         self.reverse: bool = query.reverse
         self._roots = [_plain(path).rstrip(os.sep) or os.sep for path in query.paths]
 
-    def is_before(self, key: tuple[int, bytes], other: tuple[int, bytes]) -> bool:
-        """Return True if rg writes the file with `key` before the file with `other`."""
-        return key > other if self.reverse else key < other
-
     def key(self, path: str, least: int = 0) -> tuple[int, bytes]:
         """Return the sort key of a path."""
         if self.reverse:
@@ -176,7 +172,7 @@ async def _plan(query: Query, runner: Any, seconds: float | None) -> Plan:
             raise _TimeoutError(collector.end)
         return collector
 
-    disk: Query = await runner.call(partial(_on_disk, query, overlay))
+    disk: Query = await runner.call(lambda: _on_disk(query, overlay))
     found: list[tuple[str, bytes]] = []
     # A listing is an error if none of its paths exists, so leave out the paths that exist only in the overlay.
     listed = await runner.call(lambda: [path for path in disk.paths if os.path.exists(os.path.join(disk.cwd, path))])
@@ -191,16 +187,18 @@ async def _plan(query: Query, runner: Any, seconds: float | None) -> Plan:
     stats: list[dict[str, Any]] = []
     mapped = len(query.paths) <= _MAX_MAPPED
     mapped = mapped and all(_is_file(os.path.join(query.cwd, path), overlay) for path in query.paths)
-    check = partial(_check, mode)
     with Spool() as spool:
         for is_named in (False, True):
             batch = spool.begin()
             await runner.call(partial(_write, spool, batch, [one for one in texts if one.named is is_named]))
             if not batch.names:
                 continue
-            numbers = _numbers(batch.path) if is_named else (os.curdir,)
-            search = replace(_of_texts(query, mapped=mapped), cwd=batch.path, paths=numbers, overlay=None)
-            output = await run(search, lambda: WholeOutput(check))
+            numbers = tuple(sorted(os.listdir(batch.path))) if is_named else (os.curdir,)
+            search = query.without(*_FILE_OPTIONS).with_(**_ALL_FILES)  # in path order
+            if not mapped and not search.options.get("mmap"):
+                search = search.with_(mmap=False)
+            search = replace(search, cwd=batch.path, paths=numbers, overlay=None)
+            output = await run(search, lambda: WholeOutput(_check))
             blocks += _blocks(mode, b"".join(output.chunks), batch.name_of, stats)
     return Plan((Part(replace(disk, overlay=None), Overlaid(query, paths, mode, blocks, stats)),))
 
@@ -228,7 +226,9 @@ class Overlaid(Change):
 
     def exit(self, end: Exit) -> Exit:
         """Convert the exit of a run on the files on disk, as if rg had also searched the texts of the overlay."""
-        missing = [path for path in self._original.paths if self._is_deleted(path)] if self.last else []
+        cwd, exists = self._original.cwd, self._paths.overlay.exists
+        named = self._original.paths if self.last else ()
+        missing = [path for path in named if exists(os.path.join(cwd, path)) is False]
         stderr = without_paths(end.stderr, self._paths.has_text)
         stderr += b"".join(b"rg: %b: No such file or directory (os error 2)\n" % os.fsencode(path) for path in missing)
         code = end.returncode
@@ -240,16 +240,16 @@ class Overlaid(Change):
         wrote, self._wrote = self._wrote, False
         return replace(end, query=self._original, returncode=code, stderr=stderr, wrote=wrote)
 
-    def _is_deleted(self, path: str) -> bool:
-        return self._paths.overlay.exists(os.path.join(self._original.cwd, path)) is False
-
     def _before(self, path: bytes) -> Iterator[bytes]:
         """Yield the output for each text of the overlay that rg would write before the output for a file on disk."""
         if not self._pending:
             return
         key = self._order.key(os.fsdecode(path), self._root)
         self._root = key[0]
-        while self._pending and (not self._order.sorted or self._order.is_before(self._pending[0][0], key)):
+        while self._pending:
+            first = self._pending[0][0]
+            if self._order.sorted and not (first > key if self._order.reverse else first < key):
+                break
             yield self._pending.popleft()[1]
 
     def _others(self) -> bytes:
@@ -271,14 +271,8 @@ def _write(spool: Spool, batch: Batch, texts: Iterable[_Found]) -> None:
         spool.add(batch, one.path, one.text)
 
 
-def _of_texts(query: Query, *, mapped: bool) -> Query:
-    """Return the query that searches all files of a directory, in path order, without memory maps if not `mapped`."""
-    search = query.without(*_FILE_OPTIONS).with_(**_ALL_FILES)
-    return search if mapped or search.options.get("mmap") else search.with_(mmap=False)
-
-
-def _check(mode: Output, end: Exit) -> None:
-    if mode == "json":
+def _check(end: Exit) -> None:
+    if end.query.output == "json":
         end.check(summary=end.wrote)
     else:
         end.check_listing()
@@ -319,8 +313,8 @@ async def _new_files(
     if not inner:
         return [(_plain(one.root), one.text) for one in places]
     with TemporaryFolder("ripwrap-") as mirror:
-        cwd = _inside(mirror, await runner.call(partial(os.path.realpath, query.cwd)))
-        await runner.call(partial(_grow, mirror, cwd, inner))
+        cwd = _inside(mirror, await runner.call(lambda: os.path.realpath(query.cwd)))
+        await runner.call(lambda: _grow(mirror, cwd, inner))
         roots = {one.root: _mirrored(mirror, one.root) for one in inner}
         files = query.only_files().without("max_filesize", "one_file_system", "ignore_file")
         kept = [os.path.join(query.cwd, path) for path in query.values("ignore_file")]
@@ -407,10 +401,6 @@ def _mirrored(mirror: str, root: str) -> str:
     return _inside(mirror, root) if os.path.isabs(root) else root
 
 
-def _numbers(folder: str) -> tuple[str, ...]:
-    return tuple(sorted(os.listdir(folder)))
-
-
 def _blocks(
     mode: Output, output: bytes, name_of: Callable[[str], str], stats: list[dict[str, Any]]
 ) -> Iterator[tuple[str, bytes]]:
@@ -436,13 +426,8 @@ def _json_blocks(
             continue
         if line.startswith(b'{"type":"begin"'):
             path, lines = name_of(numbered[1].decode()), []
-            spelled = _spell(path)
-        lines.append(line[: numbered.start()] + spelled + line[numbered.end() :])
+            envelope = to_envelope(os.fsencode(path))
+            spelled = json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()
+        lines.append(line[: numbered.start()] + b'"path":' + spelled + line[numbered.end() :])
         if line.startswith(b'{"type":"end"'):
             yield path, b"".join(lines)
-
-
-def _spell(path: str) -> bytes:
-    """Return the JSON that rg writes for a path."""
-    spelled = json.dumps(to_envelope(os.fsencode(path)), ensure_ascii=False, separators=(",", ":"))
-    return b'"path":' + spelled.encode()

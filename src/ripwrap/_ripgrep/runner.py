@@ -6,7 +6,6 @@ An operation is a coroutine. It gets a `Runner` as its argument, and awaits the 
 limit to all calls together.
 """
 
-import functools
 import math
 import time
 from abc import ABC, abstractmethod
@@ -14,7 +13,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
@@ -63,8 +61,8 @@ class RgTimeoutError(TimeoutError):
 
 async def find_usable_rg(query: Query, rg: Rg, seconds: float | None = None) -> RgBinary:
     """Return an rg that can run the query; raise what `stream()` raises, and `RgTimeoutError` after `seconds`."""
-    if query.on is not None:
-        binary = await in_thread(functools.partial(query.on.find, rg, timeout=seconds))
+    if (host := query.on) is not None:
+        binary = await in_thread(lambda: host.find(rg, timeout=seconds))
     else:
         check_cwd(query.cwd)
         # An rg that is there is found, however short the time limit is.
@@ -75,7 +73,7 @@ async def find_usable_rg(query: Query, rg: Rg, seconds: float | None = None) -> 
             raise _late(seconds or 0)
         binary = found
     if query.needs:
-        await in_thread(functools.partial(_check_needs, query, binary))
+        await in_thread(lambda: _check_needs(query, binary))
     return binary
 
 
@@ -92,14 +90,6 @@ def find_usable_rg_blocking(query: Query, rg: Rg, timeout: float | None) -> RgBi
             if timeout is not None and time.monotonic() - begun >= timeout:
                 raise _late(timeout) from error
             raise
-    _check_needs(query, binary)
-    return binary
-
-
-def find_installed_rg(query: Query, rg: Rg) -> RgBinary:
-    """Return an rg of this machine that can run the query; blocking, but for the time of a look-up only."""
-    check_cwd(query.cwd)
-    binary = find(rg, install=False)
     _check_needs(query, binary)
     return binary
 
@@ -179,7 +169,7 @@ class _RgRunner(ABC):
         if step.install:
             binary = await self._find(step.query, step.timeout)
         else:
-            binary = await self.call(partial(_find_installed, step.query, self._rg))
+            binary = await self.call(lambda: _find_installed(step.query, self._rg))
         if step.query.is_plain:
             planned = Plan((Part(step.query),))
         else:
@@ -330,8 +320,12 @@ class BlockingRunner(_RgRunner):
         seconds: float | None = None,
         lock: "Lock | None" = None,  # noqa: ARG002 - a blocking call has a thread of its own
     ) -> T:
-        """Call a function in this thread; see `Runner`."""
-        return work() if seconds is None else _call_within(work, seconds)
+        """Call a function in this thread, with a `CANCELLED` that is set after `seconds`; see `Runner`."""
+        if seconds is None:
+            return work()
+        context = copy_context()  # which ends with the call, also if Ctrl-C comes between two lines
+        context.run(CANCELLED.set, Cancellation(seconds))
+        return context.run(work)
 
     async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
         """Call a function in this thread; see `Runner`."""
@@ -421,20 +415,17 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def _find_installed(query: Query, rg: Rg) -> RgBinary:
+    """Return an rg of this machine that can run the query; blocking, but for the time of a look-up only."""
     check_named_blocking(query)
-    return find_installed_rg(query, rg)
+    check_cwd(query.cwd)
+    binary = find(rg, install=False)
+    _check_needs(query, binary)
+    return binary
 
 
 async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
     with anyio.fail_after(seconds):
         return await work()
-
-
-def _call_within(work: Callable[[], T], seconds: float) -> T:
-    """Call a function in this thread, with a `CANCELLED` that is set after `seconds`."""
-    context = copy_context()  # which ends with the call, also if Ctrl-C comes between two lines
-    context.run(CANCELLED.set, Cancellation(seconds))
-    return context.run(work)
 
 
 def _is_full(collector: Collector) -> bool:
@@ -451,7 +442,7 @@ def _begin(step: Step[C], meter: "Meter | None") -> C:
 async def _feed(collector: Collector, chunk: bytes) -> None:
     """Pass a chunk to a collector; in a worker thread if the collector decodes records, and the next one is large."""
     if getattr(collector, "pending", 0) > LARGE_RECORD:
-        await in_thread_to_end(partial(collector.feed, chunk))
+        await in_thread_to_end(lambda: collector.feed(chunk))
     else:
         collector.feed(chunk)
 

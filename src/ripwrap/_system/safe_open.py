@@ -29,11 +29,7 @@ reports EMLINK for a link (open(2)).
 
 
 def open_regular_file(
-    folder: str,
-    path: str,
-    *,
-    follow: bool,
-    roots: Sequence[str] = (os.curdir,),
+    folder: str, path: str, *, follow: bool, roots: Sequence[str] = (os.curdir,)
 ) -> io.BufferedReader:
     """Open a regular file, or its text in an overlay."""
     with defer_interrupts():

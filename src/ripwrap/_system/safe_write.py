@@ -77,13 +77,10 @@ def _git_directory(path: str) -> str:
     for folder in map(str, reversed(PurePath(path).parents)):
         if _is_git_directory(folder):
             found = folder
-        elif found and os.path.lexists(os.path.join(folder, ".git")) and not _is_data(folder, found):
-            found = ""
+        elif found and os.path.lexists(os.path.join(folder, ".git")):
+            first = _plain(os.path.relpath(folder, found).split(os.sep)[0])
+            found = found if first in _DATA else ""
     return found
-
-
-def _is_data(folder: str, repository: str) -> bool:
-    return _plain(os.path.relpath(folder, repository).split(os.sep)[0]) in _DATA
 
 
 def _is_git_directory(folder: str) -> bool:

@@ -86,10 +86,10 @@ def why_misleading(path: str, roots: Sequence[str] = ()) -> str | None:
         return "is a device path, or skips the path rules of Windows"
     if is_foreign_path(path, roots):
         return "is on another computer"
-    rest = _after_drive(path)
-    if rest is None:
+    drive = re.match(r"[A-Za-z]:(?=([\\/])?)", path)
+    if drive and not drive[1]:
         return "is relative to the current directory of a drive"
-    for part in re.split(r"[\\/]", rest):
+    for part in re.split(r"[\\/]", path[2:] if drive else path):
         if ":" in part:
             return "names a stream of a file, because it has a colon"
         if _DEVICE_NAME.fullmatch(part):
@@ -97,13 +97,3 @@ def why_misleading(path: str, roots: Sequence[str] = ()) -> str | None:
         if part.strip(".") and part != part.rstrip(". "):
             return "ends in a dot or space, which Windows drops"
     return None
-
-
-def _after_drive(path: str) -> str | None:
-    """Return the part of a path after its drive (all of a path without a drive); `None` for a path such as `C:name`.
-
-    Such a path is relative to the current directory of the drive.
-    """
-    if not re.match(r"[A-Za-z]:", path):
-        return path
-    return path[2:] if path[2:].startswith(("\\", "/")) else None

@@ -10,10 +10,9 @@ from ripwrap._agents.plan import ConfigChange, plan_install, plan_uninstall, sta
 from ripwrap._system.safe_write import Disk
 from ripwrap._text import shown
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, CommandGroup, Option
-from ripwrap.cli.errors import FOUND, complain
 from ripwrap.cli.flags import Color, Cwd
 from ripwrap.cli.setup import missing_packages
-from ripwrap.cli.terminal import colored_diff, shows_color
+from ripwrap.cli.terminal import FOUND, colored_diff, complain, shows_color
 from ripwrap.errors import Hint
 
 User = Annotated[bool, Option("Edit the user's files, not those of the project")]

@@ -6,15 +6,13 @@ The module of a command is imported when the command is used.
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import Any
 
 from ripwrap._text import suggest
-from ripwrap.cli.command import Command, CommandGroup, Parameter, Word
-from ripwrap.cli.errors import FAILED, FOUND, complain, file_error, glob_hint, invalid_options
+from ripwrap.cli.command import Command, CommandGroup, Word
 from ripwrap.cli.flags import spell_as_flag
+from ripwrap.cli.terminal import FAILED, FOUND, complain, file_error, glob_hint, invalid_options
 from ripwrap.errors import RipwrapError, spell, spell_error
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -45,8 +43,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 NAMES: tuple[str, ...] = tuple(name for name in COMMANDS if not name.startswith("-"))
 
+_HELP, _VERSION = {"--help", "-h"}, {"--version", "-V"}
+
 _AS_COMMANDS = {"--files": "files", "--type-list": "types"}
 """Flags of rg that are commands of ripwrap."""
+
+_OF_TYPES = ("type_add", "type_clear")
+"""Options that would change a list of types, so that they are not ignored."""
 
 _EXAMPLES = (
     'ripwrap search "async def" src',
@@ -74,29 +77,30 @@ def every_command() -> Iterator[tuple[tuple[str, ...], Command]]:
             yield from (((name, below), one) for below, one in found.commands.items() if not one.hidden)
 
 
-def meaning(arguments: Sequence[str]) -> Callable[[], int]:
-    """Return the call that a command line stands for.
+def execute(arguments: Sequence[str]) -> int:
+    """Run what a command line stands for, and return the exit code.
 
     `ripwrap PATTERN` is `ripwrap search PATTERN`, `--files` is `ripwrap files`, and `help COMMAND` is `COMMAND --help`.
     """
     words = [*arguments[1:], "--help"] if arguments[:1] == ["help"] else [*arguments]
-    if not words or words[0] in ("--help", "-h"):
-        lines = {name: about for name, (_, about) in COMMANDS.items()}
-        return partial(_print, lambda texts: texts.program_help(lines, _EXAMPLES))
-    if words[0] in ("--version", "-V"):
-        return _version
+    if not words or words[0] in _HELP:
+        from ripwrap.cli.help import program_help  # late: few command lines ask for help
+
+        return _print(program_help({name: about for name, (_, about) in COMMANDS.items()}, _EXAMPLES))
+    if words[0] in _VERSION:
+        return _print_version()
     name, *rest = words if words[0] in COMMANDS else ["search", *words]
     if name != words[0] and not words[0].startswith("-"):
         _refuse_misspelled(words[0], words[1:])
     found, title = find(name), f"ripwrap {name}"
     if isinstance(found, CommandGroup):
-        return _within(found, title, rest)
+        return _execute_in(found, title, rest)
     given = [*found.split(rest)]
     listings = [_AS_COMMANDS[flag] for flag, _ in given if flag in _AS_COMMANDS] if name == "search" else []
     if listings:  # as in rg, the last one is used
         listing = find(listings[-1])
         assert isinstance(listing, Command)  # noqa: S101 - for type checkers
-        return _call(listing, f"ripwrap {listings[-1]}", [*_for_listing(given, found, listing)])
+        found, title, given = listing, f"ripwrap {listings[-1]}", [*_for_listing(given, found, listing)]
     return _call(found, title, given)
 
 
@@ -104,38 +108,37 @@ def _for_listing(words: Sequence[Word], search: Command, listing: Command) -> It
     """Yield the words of a command line without flags of patterns and lines, which rg accepts for a listing, too."""
     for flag, value in words:
         of = search.flags.get(flag)
+        ignored = of is not None and (of.argument in ("patterns", "lines", "options") or of.key == "quiet")
         if of and of.key == "pretty" and "--color" in listing.flags:
             yield "--color", "always"
-        elif flag in listing.flags or not (flag in _AS_COMMANDS or (of and _means_nothing_to_a_list(of))):
+        elif flag in listing.flags or not (ignored or flag in _AS_COMMANDS) or (of and of.key in _OF_TYPES):
             yield flag, value
 
 
-def _means_nothing_to_a_list(flag: Parameter) -> bool:
-    """Return True for flags of patterns and lines; `--type-add` and `--type-clear` would change a list of types."""
-    ours = flag.argument in ("patterns", "lines", "options") or flag.key == "quiet"
-    return ours and flag.key not in ("type_add", "type_clear")
+def _execute_in(group: CommandGroup, title: str, words: Sequence[str]) -> int:
+    if not words or words[0] in _HELP:
+        from ripwrap.cli.help import group_help  # late, too
 
-
-def _within(group: CommandGroup, title: str, words: Sequence[str]) -> Callable[[], int]:
-    if not words or words[0] in ("--help", "-h"):
-        return partial(_print, lambda texts: texts.group_help(title, group))
+        return _print(group_help(title, group))
     name, *rest = words
-    if name in ("--version", "-V"):
-        return _version
+    if name in _VERSION:
+        return _print_version()
     if name not in group.commands:
         raise ValueError(_unknown(name, [name for name, one in group.commands.items() if not one.hidden], title))
     found = group.commands[name]
     return _call(found, f"{title} {name}", [*found.split(rest)])
 
 
-def _call(command: Command, title: str, words: Sequence[Word]) -> Callable[[], int]:
+def _call(command: Command, title: str, words: Sequence[Word]) -> int:
     flags = {flag for flag, _ in words} - command.flags.keys()
-    if flags & {"--help", "-h"}:
-        return partial(_print, lambda texts: texts.command_help(title, command))
-    if flags & {"--version", "-V"}:
-        return _version
+    if flags & _HELP:
+        from ripwrap.cli.help import command_help  # late, too
+
+        return _print(command_help(title, command))
+    if flags & _VERSION:
+        return _print_version()
     positional, named = command.parse(words, title)
-    return partial(command.run, *positional, **named)
+    return command.run(*positional, **named)
 
 
 def _refuse_misspelled(word: str, rest: Sequence[str]) -> None:
@@ -156,17 +159,14 @@ def _unknown(name: str, known: Sequence[str], title: str) -> str:
     return f"unknown {kind} {name}" + (f"; did you mean {meant}?" if meant else f"; see `{title} --help`")
 
 
-def _version() -> int:
+def _print_version() -> int:
     from ripwrap.cli.setup import version  # late: it takes 15 ms
 
-    print(version())
-    return FOUND
+    return _print(version())
 
 
-def _print(text: Callable[[Any], str]) -> int:
-    from ripwrap.cli import help as texts  # late: few command lines ask for help
-
-    print(text(texts))
+def _print(text: str) -> int:
+    print(text)
     return FOUND
 
 
@@ -185,7 +185,7 @@ def run(arguments: list[str] | None = None) -> int:
         return FAILED
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        code = meaning(given)()
+        code = execute(given)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe; drop the buffered output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

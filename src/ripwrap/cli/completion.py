@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
+from ripwrap import sync
 from ripwrap._text import shown
 from ripwrap.cli.command import END, SETUP_EXIT_CODES, Command, Option, Parameter
 from ripwrap.cli.commands import COMMANDS, NAMES, find
-from ripwrap.cli.errors import FOUND
 from ripwrap.cli.lines import print_line
+from ripwrap.cli.terminal import FOUND
 
 Shell = Literal["zsh", "bash", "fish", "powershell"]
 Candidate = tuple[str, str]
@@ -163,8 +164,6 @@ def _values(flag: Parameter | None, typed: str) -> Iterator[Candidate]:
     if flag is None:
         return
     if flag.key in ("type", "type_not", "type_clear"):
-        from ripwrap import sync
-
         yield from ((name, ", ".join(globs)) for name, globs in sync.file_types().items())
     if flag.key == "inside":
         from ripwrap.sources.archives import known_formats

@@ -7,11 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 from ripwrap import sync
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option, Texts
-from ripwrap.cli.errors import FOUND, NOTHING, glob_hint
-from ripwrap.cli.flags import HERE, STREAMS, AllPaths, Color, Json, Limit, RgPath, RunOptions, StreamOptions
+from ripwrap.cli.flags import (
+    FILES,
+    HERE,
+    STREAMS,
+    AllPaths,
+    Color,
+    Json,
+    Limit,
+    LineFlags,
+    Null,
+    PlaceFlags,
+    Quiet,
+    RgPath,
+    RunOptions,
+    StreamOptions,
+)
 from ripwrap.cli.lines import PathPrinter
 from ripwrap.cli.output import print_entry, print_json, print_nothing, print_reason, print_results, print_types
-from ripwrap.cli.search_options import FILES, LineFlags, Null, PlaceFlags, Quiet
+from ripwrap.cli.terminal import FOUND, NOTHING, glob_hint
 from ripwrap.options import FileOptions, SearchOptions
 
 if TYPE_CHECKING:

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 from ripwrap import sync
 from ripwrap._operations.near import NEAR_LINES
 from ripwrap._ripgrep.command import normalise_path
-from ripwrap.cli.errors import FAILED, complain
+from ripwrap.cli.flags import ManyRoots, NearOptions, TerminalSearch
 from ripwrap.cli.lines import LinePrinter, printer_of, warn_of_binary
 from ripwrap.cli.output import print_all, print_coverage, print_json
-from ripwrap.cli.search_options import ManyRoots, NearOptions, TerminalSearch
-from ripwrap.cli.terminal import RootsBar
+from ripwrap.cli.terminal import FAILED, RootsBar, complain
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError
 from ripwrap.models import Begin, Context, FileCount, HistoryMatch, Match
 from ripwrap.places.where import PlacedSearchOptions

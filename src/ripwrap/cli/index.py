@@ -16,12 +16,11 @@ from ripwrap import sync
 from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import plural, shown
 from ripwrap.cli.command import Command, CommandGroup, Option
-from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
-from ripwrap.cli.flags import EmbedderName, HybridWeight, Json, Limit, Pattern, ResultLimit, RgPath
+from ripwrap.cli.flags import PLAIN, EmbedderName, HybridWeight, Json, Limit, LineFlags, Pattern, ResultLimit, RgPath
 from ripwrap.cli.grep import print_grep
 from ripwrap.cli.lines import LinePrinter
 from ripwrap.cli.output import print_all, print_chunk, print_fields, print_json, print_refreshed, printed_warnings
-from ripwrap.cli.search_options import PLAIN, LineFlags
+from ripwrap.cli.terminal import FAILED, FOUND, NOTHING, IndexBar, complain
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.results import GrepResult, RankedChunk
 
@@ -57,13 +56,10 @@ class IndexOptions:
         """Return the async index of the directory `root`, with the file options of the command."""
         from ripwrap.index import Index  # late: `--help` does not need it
 
-        return self._make(Index, root, options)
+        return self.make(Index, root, options)
 
-    def blocking(self, root: str, options: FileOptions) -> "sync.Index":
-        """Return the blocking index of the directory `root`, with the file options of the command."""
-        return self._make(sync.Index, root, options)
-
-    def _make(self, kind: Callable[..., T], root: str, options: FileOptions) -> T:
+    def make(self, kind: Callable[..., T], root: str, options: FileOptions) -> T:
+        """Return the async or the blocking index of the directory `root`."""
         if not os.path.isdir(root):
             what = "is not a directory" if os.path.lexists(root) else "does not exist"
             raise ValueError(
@@ -97,8 +93,6 @@ def build(
 
     The exit code is 2 if texts could not be embedded.
     """
-    from ripwrap.cli.terminal import IndexBar  # late: rich takes 30 ms, and a search has no bar
-
     if anew:
         complain("--anew is deprecated; use --rebuild")
     found = settings.existing(root, options)
@@ -228,7 +222,7 @@ def watch(
     """
     # The blocking index is used, because asyncio may notice a Ctrl-C late: if the signal arrives just before the loop
     # waits, asyncio notices it at the next event.
-    with contextlib.closing(settings.blocking(root, options).watch()) as refreshes:
+    with contextlib.closing(settings.make(sync.Index, root, options).watch()) as refreshes:
         for done in refreshes:
             print_json(done) if json else print_refreshed(done)
             sys.stdout.flush()

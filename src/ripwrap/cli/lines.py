@@ -11,9 +11,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ripwrap._text import raw_bytes, shown, text_of
-from ripwrap.cli.errors import complain
-from ripwrap.cli.search_options import PLAIN, LineFlags, TerminalSearch
-from ripwrap.cli.terminal import shows_color
+from ripwrap.cli.flags import PLAIN, LineFlags, TerminalSearch
+from ripwrap.cli.terminal import complain, shows_color
 from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Span, Summary
 

@@ -3,8 +3,8 @@
 from typing import Annotated, Any
 
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option, Texts
-from ripwrap.cli.errors import FOUND
 from ripwrap.cli.flags import EmbedderName, HybridWeight, RgPath
+from ripwrap.cli.terminal import FOUND
 from ripwrap.options import ShowDenied
 from ripwrap.workspace.deny import SECRET_FILES
 
@@ -52,10 +52,7 @@ def run_mcp(
 
     masked: Any = redact
     if redact and redact_rules is not None:
-        from ripwrap._scan.rules import (
-            SECRET_RULES,
-            load_rules,  # late: few servers have rules of their own
-        )
+        from ripwrap._scan.rules import SECRET_RULES, load_rules  # late: few servers have rules of their own
 
         masked = (*SECRET_RULES, *load_rules(redact_rules))
     server.serve(

@@ -14,15 +14,13 @@ from pydantic import BaseModel, TypeAdapter
 
 from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
 from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json, text_of, to_envelope
-from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain, glob_hint
 from ripwrap.cli.flags import STREAMS, RunOptions, StreamOptions, spell_as_flag
 from ripwrap.cli.lines import print_line, write
-from ripwrap.cli.terminal import shows_color, styled
+from ripwrap.cli.terminal import FAILED, FOUND, NOTHING, complain, glob_hint, shows_color, styled
 from ripwrap.errors import HintedText
-from ripwrap.models import Begin, Context, End, Match, Message, PathError, Summary, TreeEntry
+from ripwrap.models import Begin, Context, End, Message, PathError, Summary, TreeEntry
 
 if TYPE_CHECKING:
-    from ripwrap._code.outline import Section
     from ripwrap._code.references import Reference
     from ripwrap.index import RefreshResult
     from ripwrap.results import Coverage, RankedChunk, Reason
@@ -166,15 +164,6 @@ def print_entry(entry: TreeEntry) -> None:
     print_line(f"{'    ' * entry.depth}{entry.name}{'/' if entry.is_dir else ''}")
 
 
-def print_sections(sections: "Sequence[Section]") -> int:
-    """Print the outline of a file, and return the exit code."""
-    from ripwrap._code.outline import outline_rows  # late: few commands need it
-
-    for row in outline_rows(sections):
-        print_line(row)
-    return FOUND if sections else NOTHING
-
-
 def print_reference(one: "Reference") -> None:
     """Print a definition or use of a name as one line: path, number, kind, confidence and text."""
     about = one.kind if one.syntax in ("code", "text") else f"{one.kind} in {one.syntax}"
@@ -245,37 +234,26 @@ def _format_value(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
+_RECORDS: Mapping[str, tuple[str, ...]] = {
+    "begin": ("path",),
+    **dict.fromkeys(("match", "context"), ("path", "lines", "line_number", "absolute_offset", "submatches")),
+    "end": ("path", "binary_offset", "stats"),
+    "summary": ("elapsed_total", "stats"),
+}
+"""Fields of the records of `rg --json` (https://docs.rs/grep-printer, JSON)."""
+
+
 def record(message: Message) -> dict[str, Any]:
-    """Return the record of `rg --json` for a message (https://docs.rs/grep-printer, JSON)."""
-    data: dict[str, Any]
-    if isinstance(message, Begin):
-        data = {"path": _text(message.path)}
-    elif isinstance(message, (Match, Context)):
-        data = {
-            "path": _text(message.path),
-            "lines": _text(message.lines),
-            "line_number": message.line_number,
-            "absolute_offset": message.absolute_offset,
-            "submatches": [
-                {
-                    "match": _text(hit.match),
-                    **({} if hit.replacement is None else {"replacement": _text(hit.replacement)}),
-                    "start": hit.start,
-                    "end": hit.end,
-                }
-                for hit in message.submatches
-            ],
-        }
-    elif isinstance(message, End):
-        data = {
-            "path": _text(message.path),
-            "binary_offset": message.binary_offset,
-            "stats": message.stats.model_dump(),
-        }
-    else:
-        data = {"elapsed_total": message.elapsed_total.model_dump(), "stats": message.stats.model_dump()}
-    return {"type": message.type, "data": data}
+    """Return the record of `rg --json` for a message."""
+    dumped = message.model_dump()
+    return {"type": message.type, "data": {name: _enveloped(name, dumped[name]) for name in _RECORDS[message.type]}}
 
 
-def _text(text: str | None) -> dict[str, str] | None:
-    return None if text is None else to_envelope(raw_bytes(text))
+def _enveloped(name: str, value: Any) -> Any:
+    """Return a value with its texts as objects, which may have bytes; rg leaves out a replacement that is null."""
+    if isinstance(value, tuple):
+        return [
+            {key: _enveloped(key, one) for key, one in hit.items() if (key, one) != ("replacement", None)}
+            for hit in cast("tuple[dict[str, Any], ...]", value)
+        ]
+    return to_envelope(raw_bytes(value)) if isinstance(value, str) and name != "human" else value

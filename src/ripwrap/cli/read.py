@@ -6,15 +6,28 @@ from collections import deque
 from typing import Annotated, Unpack
 
 from ripwrap import sync
+from ripwrap._code.outline import outline_rows
 from ripwrap._operations.expand import EXPAND_LINES, ExpandTo
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option
-from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
-from ripwrap.cli.flags import HERE, AllPaths, Cwd, Json, Limit, ResultLimit, RgPath, RunOptions
+from ripwrap.cli.flags import (
+    FILES,
+    HERE,
+    PLAIN,
+    AllPaths,
+    Cwd,
+    Json,
+    Limit,
+    LineFlags,
+    PlaceFlags,
+    ResultLimit,
+    RgPath,
+    RunOptions,
+)
 from ripwrap.cli.lines import LinePrinter, print_line
-from ripwrap.cli.output import print_all, print_chunk, print_json, print_reference, print_results, print_sections
+from ripwrap.cli.output import print_all, print_chunk, print_json, print_reference, print_results
 from ripwrap.cli.replace import SHOW, WriteOptions, show_or_write
-from ripwrap.cli.search_options import FILES, PLAIN, LineFlags, PlaceFlags
+from ripwrap.cli.terminal import FAILED, FOUND, NOTHING, complain
 from ripwrap.errors import HintedText
 from ripwrap.options import VISIBLE_FILES, FileOptions
 
@@ -94,7 +107,11 @@ expand: Command = Command(
 def run_outline(file: Annotated[str, Option("File to read")], /, *, json: Json = False, cwd: Cwd = ".") -> int:
     """List the definitions or headings of a file, with their lines."""
     sections = sync.outline(file, cwd=cwd)
-    return print_all(sections, print_json) if json else print_sections(sections)
+    if json:
+        return print_all(sections, print_json)
+    for row in outline_rows(sections):
+        print_line(row)
+    return FOUND if sections else NOTHING
 
 
 outline: Command = Command(

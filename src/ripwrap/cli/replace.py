@@ -9,10 +9,9 @@ from ripwrap import sync
 from ripwrap._edits.planning import MAX_BYTES
 from ripwrap._text import plural
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option
-from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import HERE, NOT_FOR_REPLACE, Color, Cwd, Json, Pattern, RunOptions
 from ripwrap.cli.output import print_json
-from ripwrap.cli.terminal import When, colored_diff, shows_color
+from ripwrap.cli.terminal import FAILED, FOUND, NOTHING, When, colored_diff, complain, shows_color
 from ripwrap.edits import AppliedEdits, EditPlan, FileEdits
 from ripwrap.errors import Hint, combination_error
 from ripwrap.options import VISIBLE_FILES, SearchOptions

@@ -11,10 +11,9 @@ from ripwrap._scan.rules import SECRET_RULES, Rule, load_rules
 from ripwrap._scan.scan import REFUSED
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.command import Command, Option
-from ripwrap.cli.errors import FAILED, FOUND, NOTHING
-from ripwrap.cli.flags import Cwd, Json, Limit, RgPath
+from ripwrap.cli.flags import FILES, NO_HISTORY, Cwd, HistoryFlags, Json, Limit, PlaceFlags, RgPath, placed
 from ripwrap.cli.output import print_json, printed_warnings
-from ripwrap.cli.search_options import FILES, NO_HISTORY, HistoryFlags, PlaceFlags, placed
+from ripwrap.cli.terminal import FAILED, FOUND, NOTHING
 from ripwrap.errors import Hint, combination_error
 from ripwrap.models import HistoryScanMatch, ScanMatch
 from ripwrap.options import SearchOptions

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
 from ripwrap import sync
 from ripwrap.cli.command import STDIN, Command, Option
-from ripwrap.cli.errors import FAILED
-from ripwrap.cli.flags import HERE, CoverageFlag, Limit
-from ripwrap.cli.search_options import (
+from ripwrap.cli.flags import (
     FILES,
+    HERE,
     IN_CWD,
     LINES,
     MATCHES_NOTHING,
@@ -21,7 +20,9 @@ from ripwrap.cli.search_options import (
     NO_PATTERNS,
     NO_ROOTS,
     PLAIN,
+    CoverageFlag,
     HistoryFlags,
+    Limit,
     LineFlags,
     ManyRoots,
     ModeFlags,
@@ -34,6 +35,7 @@ from ripwrap.cli.search_options import (
     refuse_together,
     stdin_is_pipe,
 )
+from ripwrap.cli.terminal import FAILED
 from ripwrap.errors import Hint, combination_error
 from ripwrap.options import SearchOptions
 
@@ -187,11 +189,12 @@ def _results(searches: Sequence[TerminalSearch], mode: str, limit: int | None) -
                 one.pattern, cwd=one.run.cwd, paths=one.paths, limit=limit, rg=one.run.rg, **one.options
             ):
                 if isinstance(item, Summary):
-                    if len(searches) > 1:
+                    if summary is None:
+                        summary = item
+                    else:
                         from ripwrap._operations.search import sum_summaries  # late: few searches need it
 
                         summary = sum_summaries(summary, item)
-                    summary = summary or item
                     errors += item.errors
                     continue
                 limit = limit if limit is None or isinstance(item, NO_RESULTS) else limit - 1

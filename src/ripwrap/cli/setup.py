@@ -3,9 +3,9 @@
 import re
 import sys
 import sysconfig
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, requires
-from typing import Annotated
+from typing import Annotated, Any
 
 from ripwrap import binary, sync
 from ripwrap._text import shown
@@ -13,9 +13,8 @@ from ripwrap.binary.platforms import current, describe
 from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option, Texts
-from ripwrap.cli.errors import FAILED, FOUND, complain
 from ripwrap.cli.flags import RgPath, parse_host
-from ripwrap.cli.terminal import DownloadBar, shows_color, styled
+from ripwrap.cli.terminal import FAILED, FOUND, DownloadBar, complain, shows_color, styled
 from ripwrap.errors import Hint, combination_error
 
 NEEDED: dict[str, tuple[str, ...]] = {
@@ -138,17 +137,13 @@ def run_install(
     """Download rg, check its hash, and install it."""
     if dest is not None and on is not None:
         raise combination_error("dest", Hint("on", kind="omit"), "it is a directory of this machine")
-    host = parse_host(on)
-    call = partial(sync.install, dest=dest) if host is None else host.install_blocking
+    host, mirrors = parse_host(on), mirror or None
     with DownloadBar() as progress:
-        found = call(
-            version,
-            mirrors=mirror or None,
-            sha256=sha256,
-            allow_unpinned=allow_unpinned,
-            timeout=timeout,
-            progress=progress,
-        )
+        given: Any = {"mirrors": mirrors, "sha256": sha256, "allow_unpinned": allow_unpinned, "timeout": timeout}
+        if host is None:
+            found = sync.install(version, dest=dest, progress=progress, **given)
+        else:
+            found = host.install_blocking(version, progress=progress, **given)
     state = "installed" if found.source == "download" else "is already installed"
     place = "" if host is None else f"{host.name}: "
     print(f"rg {format_version(found.version)} {state}: {place}{shown(found.path)}")

@@ -13,11 +13,10 @@ from dataclasses import replace
 
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.stream import StreamRequest, run_stream_blocking
-from ripwrap.cli.errors import FAILED, FOUND, NOTHING
+from ripwrap.cli.flags import TerminalSearch
 from ripwrap.cli.lines import warn_of_binary, write
 from ripwrap.cli.output import print_errors, printed_warnings
-from ripwrap.cli.search_options import TerminalSearch
-from ripwrap.cli.terminal import shows_color
+from ripwrap.cli.terminal import FAILED, FOUND, NOTHING, shows_color
 from ripwrap.models import PathError
 from ripwrap.places.where import PlaceOptions, placed_search
 

@@ -7,11 +7,10 @@ from typing import Unpack
 
 from ripwrap import sync
 from ripwrap.cli.command import Command
-from ripwrap.cli.errors import FOUND
-from ripwrap.cli.flags import HERE, AllPaths, Pattern, RunOptions
+from ripwrap.cli.flags import HERE, PLAIN, AllPaths, LineFlags, Pattern, RunOptions
 from ripwrap.cli.lines import LinePrinter, write
 from ripwrap.cli.output import print_json, printed_warnings
-from ripwrap.cli.search_options import PLAIN, LineFlags
+from ripwrap.cli.terminal import FOUND
 from ripwrap.models import Match
 from ripwrap.options import SearchOptions
 

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias, TypeVar, Unpack, cast
 
@@ -31,7 +30,6 @@ from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.literals import Required, required_literals
 from ripwrap._ripgrep.page_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._signature import lists_options
 from ripwrap._system.concurrency import refuse_copy
 from ripwrap._text import shown
@@ -49,7 +47,6 @@ from ripwrap.index.splitting import TOKENIZER, Chunker, Splitter
 from ripwrap.index.storage.database import versions_of
 from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
-from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
 from ripwrap.index.trigrams import FoundFiles, Trigrams
@@ -62,7 +59,6 @@ from ripwrap.options import (
     check_callback,
     check_limit,
     check_max_age,
-    check_timeout,
 )
 from ripwrap.places.items import Candidates
 from ripwrap.places.where import refuse_places
@@ -238,9 +234,11 @@ class BaseIndex:
         if embedder is not None:
             from ripwrap.index.embeddings.registry import embedder as make_embedder  # late: an HTTP client
 
-            # A partial of a function, because a bound method would keep this object alive in a reference cycle.
-            view = partial(_view_now, self._root, self._options)
-            self._hybrid = HybridSearch(self._store, view, make_embedder(embedder), hybrid_weight)
+            # The function does not refer to this object: a reference cycle would keep it alive.
+            root, text = self._root, self._options
+            self._hybrid = HybridSearch(
+                self._store, lambda: View(str(root), view_of(root), text), make_embedder(embedder), hybrid_weight
+            )
         elif hybrid_weight is not None:
             raise weight_without_embedder_error()
 
@@ -255,7 +253,7 @@ class BaseIndex:
         return self._store.folder
 
     def _current_view(self) -> View:
-        return _view_now(self._root, self._options)
+        return View(str(self._root), view_of(self._root), self._options)
 
     def _close(self) -> None:
         if self._hybrid is not None:
@@ -271,10 +269,6 @@ class BaseIndex:
             lock = anyio.Lock()
             self._lock_of_loop.set(lock)
         return lock
-
-    def _limited(self, runner: Runner, timeout: float | None = None, *, lock: bool = True) -> Runner:
-        """Return a runner (which runs rg and functions) that has one time limit for everything that it runs."""
-        return DeadlineRunner(runner, check_timeout(timeout), self._lock if lock else None)
 
     async def _get_status(self, run: Runner) -> IndexStatus:
         info = None if self._hybrid is None else self._hybrid.info()
@@ -347,6 +341,20 @@ class BaseIndex:
         Try again if another process has changed the index, or if another branch was checked out.
         """
         begun = time.monotonic()
+
+        def write() -> RefreshResult | None:
+            try:
+                done = self._store.run(
+                    lambda database: refresh(
+                        database, self._store, view, paths, self._splitter, generation, progress, insist=insist
+                    )
+                )
+            except BaseException:  # after a cancellation, the caller may never close this index
+                self._chunker.close()
+                raise
+            # Another branch may have been checked out during the refresh.
+            return done if insist or self._current_view() == view else None
+
         for attempt in range(_REFRESH_ATTEMPTS):
             listed_at = time.monotonic()
             view, generation = await run.call(self._state_before)
@@ -356,7 +364,7 @@ class BaseIndex:
             self._unlisted = listing.errors
             paths = self._without_own(listing.every())
             insist = attempt == _REFRESH_ATTEMPTS - 1
-            done = await run.call(partial(self._write_files, view, paths, generation, progress, insist=insist))
+            done = await run.call(write)
             if done is not None:
                 self._last_listing = view, listed_at
                 return done.model_copy(update={"seconds": time.monotonic() - begun})
@@ -371,33 +379,12 @@ class BaseIndex:
             raise FileNotFoundError(errno.ENOENT, "root does not exist", str(self._root))
         return view, self._store.run(lambda database: generation_of(database, view))
 
-    def _write_files(
-        self,
-        view: View,
-        paths: Sequence[str],
-        generation: int | None,
-        progress: ProgressCallback | None,
-        *,
-        insist: bool,
-    ) -> RefreshResult | None:
-        try:
-            done = self._store.run(
-                lambda database: refresh(
-                    database, self._store, view, paths, self._splitter, generation, progress, insist=insist
-                )
-            )
-        except BaseException:  # after a cancellation, the caller may never close this index
-            self._chunker.close()
-            raise
-        # Another branch may have been checked out during the refresh.
-        return done if insist or self._current_view() == view else None
-
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
         """Return the paths without the files of the index itself, which may be inside of the root."""
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
-    async def _find(
+    async def _search_chunks(
         self,
         run: Runner,
         text: str,
@@ -423,6 +410,16 @@ class BaseIndex:
         if not refresh and not await run.call(self._is_searchable):
             raise self._missing_error()
         vectors: VectorSearch | None = None
+
+        def rank() -> IndexResults | None:
+            view = self._current_view()
+            evidence = self._evidence(query)
+            return self._store.run(
+                lambda database: search(
+                    database, self._store.postings, view, query, limit, vectors, shown, self._depth, evidence
+                )
+            )
+
         for attempt in range(_REFRESH_ATTEMPTS):
             if refresh:
                 await self._refresh_if_stale(run, max_age, retry=attempt > 0)
@@ -430,7 +427,7 @@ class BaseIndex:
                 weight = self._hybrid.weight if hybrid_weight is None else hybrid_weight
                 embed = refresh and weight != 0
                 vectors = await self._vectors(run, self._hybrid, text, weight, vectors, patience, embed=embed)
-            found = await run.call(partial(self._rank, query, limit, vectors, shown))
+            found = await run.call(rank)
             # Files that have changed since the refresh are missing in the results, so refresh and search again. A file
             # that changes during each attempt stays missing.
             if found is not None and not (found.changed and refresh and attempt < _REFRESH_ATTEMPTS - 1):
@@ -562,26 +559,3 @@ class BaseIndex:
     def _evidence(self, _query: WordQuery) -> Mapping[str, float]:
         """Return the paths that commits changed which are similar to a query; the tools of a workspace read commits."""
         return NO_EVIDENCE
-
-    def _rank(
-        self,
-        query: WordQuery,
-        limit: int | None,
-        vectors: VectorSearch | None,
-        shown: Callable[[str], bool] | None,
-    ) -> IndexResults | None:
-        view = self._current_view()
-        evidence = self._evidence(query)
-
-        def find(database: Connection) -> IndexResults | None:
-            with self._store.postings.reading(database) as postings:
-                number = number_of(database, view)
-                if number is None:
-                    return None
-                return search(database, postings, view, number, query, limit, vectors, shown, self._depth, evidence)
-
-        return self._store.run(find)
-
-
-def _view_now(root: Path, options: str) -> View:
-    return View(str(root), view_of(root), options)

@@ -7,7 +7,7 @@ from typing import Self, Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._ripgrep.protocols import Runner
-from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap._ripgrep.runner import BlockingRunner, DeadlineRunner, run_blocking
 from ripwrap._signature import lists_options
 from ripwrap._system.concurrency import warn_deprecated
 from ripwrap.errors import named_paths
@@ -136,7 +136,7 @@ class Index(BaseIndex):
         If `refresh` is true, this method also raises the errors of `refresh()`.
         """
         found = run_blocking(
-            self._find(
+            self._search_chunks(
                 self._runner(timeout=timeout),
                 query,
                 limit,
@@ -274,4 +274,4 @@ class Index(BaseIndex):
         self.close()
 
     def _runner(self, *, lock: bool = True, timeout: float | None = None) -> Runner:
-        return self._limited(BlockingRunner(self._rg), timeout, lock=lock)
+        return DeadlineRunner(BlockingRunner(self._rg), check_timeout(timeout), self._lock if lock else None)

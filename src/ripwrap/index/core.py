@@ -9,13 +9,13 @@ import anyio.to_thread
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._ripgrep.protocols import Runner
-from ripwrap._ripgrep.runner import AsyncRunner
+from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap._signature import lists_options
 from ripwrap._system.concurrency import warn_deprecated
 from ripwrap.errors import named_paths
 from ripwrap.index.base import DEFAULT_LIMIT, BaseIndex, ProgressCallback
 from ripwrap.index.models import CheckResult, IndexStatus, PruneResult, RefreshResult
-from ripwrap.options import VISIBLE_FILES, SearchOptions
+from ripwrap.options import VISIBLE_FILES, SearchOptions, check_timeout
 from ripwrap.results import GrepResult, RankedChunk
 
 
@@ -128,7 +128,7 @@ class Index(BaseIndex):
 
         If `refresh` is true, this method also raises the errors of `refresh()`.
         """
-        found = await self._find(
+        found = await self._search_chunks(
             self._runner(), query, limit, refresh=refresh, max_age=max_age, hybrid_weight=hybrid_weight
         )
         return found.explained()
@@ -258,4 +258,4 @@ class Index(BaseIndex):
         await self.aclose()
 
     def _runner(self, *, lock: bool = True, timeout: float | None = None) -> Runner:
-        return self._limited(AsyncRunner(self._rg), timeout, lock=lock)
+        return DeadlineRunner(AsyncRunner(self._rg), check_timeout(timeout), self._lock if lock else None)

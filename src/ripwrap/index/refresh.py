@@ -47,7 +47,6 @@ from ripwrap.index.storage.tables import (
     rows_of,
     rows_of_latest_view,
     set_stamps_digest,
-    stamps_digest_of,
 )
 
 _LOGGER = logging.getLogger("ripwrap")
@@ -111,7 +110,8 @@ def refresh(
         generation, number = generation_of(database, view), number_of(database, view)
         if generation != expected and not insist:
             return None
-        unchanged = stamps_digest_of(database, number) == found.digest()
+        stored = database.execute("SELECT stamps FROM view WHERE id = ?", (number,)).fetchone()
+        unchanged = stored == (found.digest(),)
         notes = notes_of(database, number) if unchanged else []
         known = {} if unchanged else rows_of(database, number)
     if unchanged:

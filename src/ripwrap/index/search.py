@@ -22,8 +22,8 @@ from ripwrap.index.file_state import ChunkSpan, IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text, select_in
 from ripwrap.index.storage.packages import Connection
-from ripwrap.index.storage.postings import PostingsReader, WordMatches
-from ripwrap.index.storage.tables import View, indexed_file, names_of
+from ripwrap.index.storage.postings import Postings, PostingsReader, WordMatches
+from ripwrap.index.storage.tables import View, indexed_file, names_of, number_of
 from ripwrap.results import RankedChunk
 
 _LIKE_SIGN = re.compile("(?=[!%_])")
@@ -76,65 +76,61 @@ class IndexResults:
 
 def search(
     database: Connection,
-    postings: PostingsReader,
+    postings: Postings,
     view: View,
-    number: int,
     query: WordQuery,
     limit: int | None,
     vectors: VectorSearch | None = None,
     shown: Callable[[str], bool] | None = None,
     depth: Depth = BROAD,
     evidence: Mapping[str, float] = NO_EVIDENCE,
-) -> IndexResults:
-    """Return the best results for a query among the chunks of a view (the files of one branch).
+) -> IndexResults | None:
+    """Return the best results for a query among the chunks of a view; `None` if the index does not have the view.
 
-    Args:
-        database: The index, in a transaction.
-        postings: Reader of the full-text search of the index.
-        view: View to search.
-        number: Id of the view in the tables.
-        query: Parsed query.
-        limit: Maximum number of results; `None` returns all ranked chunks.
-        vectors: Search by embeddings, or the reason why it is not available; `None` without an embedder.
-        shown: Function that returns True for the path of a file that may be in the results; `None` allows all.
-        depth: Number of definitions that are shown of each file.
-        evidence: Paths that similar commits changed, each with a value from 0 to 1.
+    `vectors` is a search by embeddings, or the reason why it is not available. Only paths for which `shown` returns
+    True are in the results. `depth` is the number of definitions that are shown of each file. `evidence` has the paths
+    that similar commits changed, each with a value from 0 to 1.
     """
     log_remark(query)
-    similar = vectors.search(database, number) if vectors is not None and vectors.search is not None else None
-    weight, unavailable, incomplete = 0.0, "", ""
-    if vectors is not None and similar is not None:
-        weight, incomplete = VECTOR_WEIGHT if vectors.weight is None else vectors.weight, vectors.incomplete
-    elif vectors is not None:
-        unavailable = vectors.unavailable or "no chunk has an embedding"
-    if query.long is not None:
-        query = _with_rarest(query, query.long, postings)
-    match = postings.match(query.weighted(dict.fromkeys(query.words, 1.0)))
-    symbols = list(query.symbols)
-    defined = {row for (row,) in select_in(database, "SELECT chunk FROM definition WHERE name IN ({})", symbols)}
-    named = _find_named(database, number, query)
-    words = _named_pool(database, match, named)
-    if weight < 1:
-        words += _word_pool(database, match, number, defined)
-    worths = word_worths(query.words, match.having, match.total)
-    files: dict[int, IndexedFile] = {}
-    names = _names_of_chunks(database, {row for row, _ in (*words, *(similar or ()))})
-    chunks = _read_candidates(
-        database, view, number, names, files, dict(words), dict((similar or ()) if weight else ())
-    )
-    chunks |= _read_empty(database, view, number, named, files)
-    ranked = rank_candidates(query, list(chunks), worths=worths, vector_weight=weight, shown=shown, evidence=evidence)
-    of_path = {chunk.path: content.file for chunk, content in chunks.items()}
-    # Passages are chosen by their words, which count nothing if the weight of embeddings is 1.
+    with postings.reading(database) as reader:
+        number = number_of(database, view)
+        if number is None:
+            return None
+        similar = vectors.search(database, number) if vectors is not None and vectors.search is not None else None
+        weight, unavailable, incomplete = 0.0, "", ""
+        if vectors is not None and similar is not None:
+            weight, incomplete = VECTOR_WEIGHT if vectors.weight is None else vectors.weight, vectors.incomplete
+        elif vectors is not None:
+            unavailable = vectors.unavailable or "no chunk has an embedding"
+        if query.long is not None:
+            query = _with_rarest(query, query.long, reader)
+        match = reader.match(query.weighted(dict.fromkeys(query.words, 1.0)))
+        symbols = list(query.symbols)
+        defined = {row for (row,) in select_in(database, "SELECT chunk FROM definition WHERE name IN ({})", symbols)}
+        named = _find_named(database, number, query)
+        # BM25 is 0 if a chunk of a content with such a name has no word of the query.
+        named_chunks = {row: 0.0 for _, row in select_in(database, _SELECT_FIRST, named)} | dict(match.of_blobs(named))
+        words = [*named_chunks.items()]
+        if weight < 1:
+            words += _word_pool(database, match, number, defined)
+        worths = word_worths(query.words, match.having, match.total)
+        files: dict[int, IndexedFile] = {}
+        chunks = _read_candidates(database, view, number, files, dict(words), dict((similar or ()) if weight else ()))
+        chunks |= _read_empty(database, view, number, named, files)
+        ranked = rank_candidates(
+            query, list(chunks), worths=worths, vector_weight=weight, shown=shown, evidence=evidence
+        )
+        of_path = {chunk.path: content.file for chunk, content in chunks.items()}
 
-    def source_of(candidate: ChunkCandidate) -> SourceText | None:
-        check()
-        return of_path[candidate.path].source()
+        def source_of(candidate: ChunkCandidate) -> SourceText | None:
+            check()
+            return of_path[candidate.path].source()
 
-    found = show_passages(query, worths, ranked, source_of, limit, depth) if weight < 1 else ranked
-    results = list(_to_results(query, islice(found, limit), chunks, of_path))
-    changed = any(file.changed for file in files.values())
-    return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
+        # Passages are chosen by their words, which count nothing if the weight of embeddings is 1.
+        found = show_passages(query, worths, ranked, source_of, limit, depth) if weight < 1 else ranked
+        results = list(_to_results(query, islice(found, limit), chunks, of_path))
+        changed = any(file.changed for file in files.values())
+        return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
 
 
 def _with_rarest(query: WordQuery, long: LongQuery, postings: PostingsReader) -> WordQuery:
@@ -187,23 +183,6 @@ def _find_named(database: Connection, view: int, query: WordQuery) -> list[int]:
     return [blob for _, _, blob in sorted(found)[:POOL_SIZE]]
 
 
-def _named_pool(database: Connection, match: WordMatches, named: Collection[int]) -> list[tuple[int, float]]:
-    """Return the ids and BM25 of the chunks of some contents; BM25 is 0 if a chunk has no word of the query."""
-    scores = dict(match.of_blobs(named))
-    first = {row: 0.0 for _, row in select_in(database, _SELECT_FIRST, list(named))}
-    return list((first | scores).items())
-
-
-def _names_of_chunks(database: Connection, rows: Collection[int]) -> dict[int, tuple[str, ...]]:
-    """Map chunks to the names that they define: all chunks of the contents of the chunks with ids in `rows`."""
-    statement = (
-        "SELECT DISTINCT blob.id, blob.names FROM chunk JOIN blob ON blob.id = chunk.blob WHERE chunk.id IN ({})"
-    )
-    names = {blob: names_of(stored) for blob, stored in select_in(database, statement, list(rows))}
-    first: dict[int, int] = dict(select_in(database, _SELECT_FIRST, list(names)))
-    return {first[blob] + place: of_chunk for blob, some in names.items() for place, of_chunk in enumerate(some)}
-
-
 @dataclass(slots=True)
 class _StoredChunk:
     """Chunk of the index. The index does not store the text of a chunk; the text is read from the file when needed."""
@@ -235,13 +214,17 @@ def _read_candidates(
     database: Connection,
     view: View,
     number: int,
-    names: Mapping[int, Collection[str]],
     files: dict[int, IndexedFile],
     words: Mapping[int, float],
     similar: Mapping[int, float],
 ) -> dict[ChunkCandidate, _StoredChunk]:
     """Return the candidates (chunks to rank) with their `_StoredChunk`, and add the files of the chunks to `files`."""
     rows = list({**words, **similar})
+    # The names that the chunks of a content define are stored together, in the order of the chunks.
+    statement = "SELECT DISTINCT blob.id, names FROM chunk JOIN blob ON blob.id = chunk.blob WHERE chunk.id IN ({})"
+    stored = {blob: names_of(text) for blob, text in select_in(database, statement, rows)}
+    first: dict[int, int] = dict(select_in(database, _SELECT_FIRST, list(stored)))
+    names = {first[blob] + place: one for blob, some in stored.items() for place, one in enumerate(some)}
     found: dict[ChunkCandidate, _StoredChunk] = {}
     for row, line, last, symbol, start, at, size, key, blob, path, digest, *stamp in select_in(
         database, _SELECT_CANDIDATES, rows, [number]

@@ -330,14 +330,16 @@ class Detection:
         seconds = None if seconds is None else seconds / 2  # the other half is for the search
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         listing = _not_utf8(query)
-        collector = partial(ListingCollector[str], listing_decoder(counts=listing.counts))
-        listed = await run.collect(Step(listing, collector, seconds, metered=False))
+        listed = await run.collect(
+            Step(listing, lambda: ListingCollector[str](listing_decoder(counts=listing.counts)), seconds, metered=False)
+        )
         others = listed.every()
         if not others:
             return {}, listed.timed_out
         # The active overlay may differ: a generator keeps the overlay of the call that made it.
-        guess = partial(guess_encodings, query.cwd, others, deadline)
-        files = await run.call(partial(with_overlay, query.overlay, guess))
+        files = await run.call(
+            lambda: with_overlay(query.overlay, lambda: guess_encodings(query.cwd, others, deadline))
+        )
         return files, listed.timed_out or time.monotonic() >= deadline
 
 
@@ -373,13 +375,9 @@ def _not_utf8(query: Query) -> Query:
 
 
 def layered(
-    opens: Callable[[], AnyItems],
-    texts: Mapping[str, bytes | None],
-    formats: tuple[str, ...],
-    roots: Sequence[str] = (),
+    items: AnyItems, texts: Mapping[str, bytes | None], formats: tuple[str, ...], roots: Sequence[str] = ()
 ) -> Source:
     """Return the source of items of which some are replaced by texts, and of what is inside of them."""
-    items = opens()
     source = items if isinstance(items, Source) else _Plain(cast("Iterable[Item]", items))
     if texts:
         source = _Replaced(source, texts, roots)

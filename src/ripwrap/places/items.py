@@ -126,7 +126,7 @@ async def listed(
         source = None
     else:
         source = items if isinstance(items, Source) else None
-        names = await run.call(partial(_names, items, selects, most, seconds))
+        names = await run.call(lambda: _names(items, selects, most, seconds))
     if any("\0" in name for name in names):
         raise ValueError("the name of an item has a NUL, so it cannot be listed")
     if query.numbered is not None:

@@ -6,9 +6,8 @@ encodings are guessed last.
 """
 
 import os
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import combinations
 from typing import Any, cast
 
@@ -506,32 +505,33 @@ def _settle(layers: Layers, query: Query) -> Query:
 
 
 def _in_items(layers: Layers, query: Query, inner: Place | None) -> Query:
-    from ripwrap.places.inside import layered
+    from ripwrap.places.inside import history_source, layered, revision_source
     from ripwrap.places.items import ItemPlace, in_items
 
-    opens: Callable[[], AnyItems]
     base, roots = layers.base, cast("Sequence[str]", ())
     texts = {
         name.replace(os.sep, "/").removeprefix("./"): raw_bytes(text) if isinstance(text, str) else text
         for name, text in layers.texts.items()
     }
-    if isinstance(base, (Revision, History)):
-        from ripwrap.places.inside import history_source, revision_source
 
-        source = (
-            partial(revision_source, query, base.rev, base.repositories, texts)
-            if isinstance(base, Revision)
-            else partial(history_source, query, base.rev, base.since, base.repositories)
-        )
-        opens, roots = source, source().roots
-    else:
-        opens, items = cast("Items", base).open, cast("Items", base).items
-        if query.roots:
-            raise ValueError(HintedText("paths do not apply to items; choose them with ", Hint("glob")))
-        if isinstance(items, AsyncIterable) and (texts or layers.formats):
-            refuse_pairs(("async", *layers.kinds()))
-    if texts or layers.formats:
-        opens = partial(layered, opens, texts, layers.formats, roots)
+    def opens() -> AnyItems:
+        """Open the items, once for each search of them."""
+        if isinstance(base, Revision):
+            items: AnyItems = revision_source(query, base.rev, base.repositories, texts)
+        elif isinstance(base, History):
+            items = history_source(query, base.rev, base.since, base.repositories)
+        else:
+            items = cast("Items", base).open()
+        return layered(items, texts, layers.formats, roots) if texts or layers.formats else items
+
+    if isinstance(base, Revision):
+        roots = revision_source(query, base.rev, base.repositories, texts).roots
+    elif isinstance(base, History):
+        roots = history_source(query, base.rev, base.since, base.repositories).roots
+    elif query.roots:
+        raise ValueError(HintedText("paths do not apply to items; choose them with ", Hint("glob")))
+    elif isinstance(cast("Items", base).items, AsyncIterable) and (texts or layers.formats):
+        refuse_pairs(("async", *layers.kinds()))
     return in_items(query, ItemPlace(opens, roots, inner=inner))
 
 

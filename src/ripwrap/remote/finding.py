@@ -103,9 +103,6 @@ def returncode(code: int) -> int | None:
 
     Return 126 or 127 if the shell could not run rg, `UNKNOWN` if rg ended with a code that the script does not map, and
     `None` for any other exit code, such as 255 of ssh.
-
-    Args:
-        code: Exit code of the script.
     """
     if ENDED <= code <= ENDED + MAX_CODE:
         return code - ENDED
@@ -213,12 +210,7 @@ def _candidates(fields: Sequence[str]) -> Iterator[RemoteCandidate]:
 
 
 def choose(answer: HostReport, named: str | None, host: str) -> RemoteRg:
-    """Return the first usable rg of a host.
-
-    Raises:
-        BinaryNotFoundError: There is no usable rg on the host.
-        BinaryError: The rg that the caller named cannot be used.
-    """
+    """Return the first usable rg of a host."""
     reasons: list[str] = []
     for candidate in answer.candidates:
         version = parse_version(candidate.about)
@@ -316,11 +308,7 @@ class ProgramFile:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the `ProgramFile` of a program file, with its size and hash.
-
-        Raises:
-            BinaryError: The file cannot be read.
-        """
+        """Return the `ProgramFile` of a program file, with its size and hash."""
         try:
             with open(path, "rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -4,13 +4,15 @@
 from collections.abc import Generator, Iterable, Sequence
 from typing import Unpack
 
-from ripwrap._operations.columns import BATCH_ROWS, columns_request, run_columns_blocking
+from ripwrap._operations.columns import BATCH_ROWS, ColumnsAnswer, run_columns_blocking
+from ripwrap._operations.search import refuse_context
 from ripwrap._ripgrep.progress import OnProgress
+from ripwrap._ripgrep.stream import StreamRequest, metered
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns
 from ripwrap.errors import named_paths
 from ripwrap.options import StrPath
-from ripwrap.places.where import PlacedSearchOptions
+from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 
 @named_paths
@@ -70,6 +72,7 @@ def search_columns(
     The call itself raises `ValidationError`, `ValueError` and `TypeError`. The first iteration raises the other errors.
     If the search fails midway, the matches found before the error are yielded first.
     """
-    return run_columns_blocking(
-        columns_request(pattern, cwd, paths, limit, batch, options, on_progress), rg, timeout=timeout
-    )
+    refuse_context("search_columns()", options)
+    answer = ColumnsAnswer(limit, batch)
+    query = placed_search("search_columns()", pattern, cwd, paths, options)
+    return run_columns_blocking(metered(StreamRequest(query, answer), on_progress, limit), answer, rg, timeout=timeout)

@@ -4,14 +4,14 @@
 from collections.abc import Generator, Iterable, Sequence
 from typing import Literal, Unpack, overload
 
-from ripwrap._operations.search import captures_request, messages_request, search_request
+from ripwrap._operations.search import MessageAnswer, captures_request, search_request
 from ripwrap._ripgrep.progress import OnProgress
-from ripwrap._ripgrep.stream import metered, run_stream_blocking
+from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import CapturedMatch, Match, Message
-from ripwrap.options import StrPath
-from ripwrap.places.where import PlacedSearchOptions
+from ripwrap.options import StrPath, check_limit
+from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 
 @overload
@@ -141,4 +141,5 @@ def search_messages(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. With `inside`, the
     errors of the summary include the parts of files that could not be read.
     """
-    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options), rg, timeout=timeout)
+    query = placed_search("search_messages()", pattern, cwd, paths, options, keeps_errors=True)
+    return run_stream_blocking(StreamRequest(query, MessageAnswer(check_limit(limit))), rg, timeout=timeout)

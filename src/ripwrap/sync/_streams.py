@@ -2,15 +2,21 @@
 """Blocking twins of the functions of `ripwrap._operations.streams`, for `ripwrap.sync`."""
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from typing import Unpack
 
-from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, run_grep
-from ripwrap._operations.streams import grep_in_request, run_search_in_blocking, search_in_request
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, run_grep
+from ripwrap._operations.search import MatchAnswer, refuse_context
+from ripwrap._operations.streams import run_search_in_blocking
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap._ripgrep.spool import check_items
+from ripwrap._ripgrep.stream import StreamRequest
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import Match
-from ripwrap.options import SearchOptions
+from ripwrap.options import SearchOptions, check_limit
+from ripwrap.places.items import ARGUMENTS, NOWHERE, ItemPlace, in_items
 from ripwrap.results import GrepResult
 from ripwrap.sources.base import ItemIterable
 
@@ -75,7 +81,10 @@ def search_in(
     If `items` raises an error, the matches of the items before the error are yielded first. The call itself raises
     errors about arguments. The first iteration raises the other errors.
     """
-    return run_search_in_blocking(search_in_request(pattern, items, limit, options), items, rg, timeout=timeout)
+    refuse_context("search_in()", options)
+    check_items(items)
+    query = in_items(search_query(pattern, NOWHERE, (), options, arguments=ARGUMENTS), ItemPlace(lambda: items))
+    return run_search_in_blocking(StreamRequest(query, MatchAnswer(check_limit(limit))), items, rg, timeout=timeout)
 
 
 @named_paths
@@ -126,5 +135,9 @@ def grep_in(
 
     Raises what `search_in()` raises, and `ValueError` if an argument is a negative number, or if `passthru` is given.
     """
-    request = grep_in_request(pattern, items, limit, max_files, offset, timeout, options)
-    return run_blocking(run_grep(BlockingRunner(rg), request))
+    check_items(items)
+    request = grep_request(
+        pattern, NOWHERE, (), limit, max_files, offset, timeout, options, explain=False, arguments=ARGUMENTS
+    )
+    query = in_items(request.query, ItemPlace(lambda: items))
+    return run_blocking(run_grep(BlockingRunner(rg), replace(request, query=query, rootless=True)))

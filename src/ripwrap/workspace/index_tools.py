@@ -71,7 +71,7 @@ class _RootIndex(BaseIndex):
     ) -> IndexResults:
         patience = None if seconds is None else seconds / 2  # keep half of the time for a ranking without embeddings
         run = DeadlineRunner(run, seconds, self._lock)
-        return await self._find(run, query, limit, refresh=True, patience=patience, shown=shown)
+        return await self._search_chunks(run, query, limit, refresh=True, patience=patience, shown=shown)
 
     def _evidence(self, query: WordQuery) -> Mapping[str, float]:
         return self._history.evidence(str(self.root), query)

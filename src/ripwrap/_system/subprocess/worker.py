@@ -110,7 +110,10 @@ class WorkerProcess:
         """Return the answer to a request, or `None` if the process crashed, or was ended at the time limit."""
         with self._lock:
             try:
-                if self._process is not None and not self._is_usable(self._process):
+                # The worker may have died, e.g. for lack of memory. If this process was stopped (SIGSTOP), the thread
+                # that ends an idle worker is late, and the worker's own alarm may end it soon.
+                late = time.monotonic() - self._used > self._idle
+                if self._process is not None and (late or self._process.poll() is not None):
                     self.close()
                 if self._process is None:
                     self._start()
@@ -123,11 +126,6 @@ class WorkerProcess:
                 CANCELLED.get().check()
             self._used = time.monotonic()
             return answer
-
-    def _is_usable(self, process: Popen) -> bool:
-        # The worker may have died, e.g. for lack of memory. If this process was stopped (SIGSTOP), the thread that ends
-        # an idle worker is late, and the worker's own alarm may end it soon.
-        return process.poll() is None and time.monotonic() - self._used <= self._idle
 
     def close(self) -> None:
         """End the process after the current request."""
@@ -212,13 +210,8 @@ class WorkerProcess:
 _WORKERS: "weakref.WeakSet[WorkerProcess]" = weakref.WeakSet()
 
 
-def _abandon_all() -> None:
-    for worker in list(_WORKERS):
-        worker.abandon()
-
-
 if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_abandon_all)
+    os.register_at_fork(after_in_child=lambda: deque(map(WorkerProcess.abandon, list(_WORKERS)), 0))
 
 
 def _close_pipes(process: Popen) -> None:

@@ -64,9 +64,7 @@ def connect(uri: str, *, log: bool) -> Connection:
     try:
         _set_progress_handler(database)
         if log:
-            if not database.execute("PRAGMA page_count").fetchone()[
-                0
-            ]:  # set the id now, so that the header of a new file has it from the start
+            if database.execute("PRAGMA page_count").fetchone() == (0,):  # a new file has the id from the start
                 database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             # With a write-ahead log, readers see the state before a running transaction: https://sqlite.org/wal.html.
             database.execute("PRAGMA journal_mode = WAL").close()
@@ -111,11 +109,7 @@ def is_damage(error: "sqlite3.Error") -> bool:
 
 
 def check() -> None:
-    """Raise an error if the caller of the index is cancelled; otherwise do nothing.
-
-    Raises:
-        TimeoutError: The caller is cancelled.
-    """
+    """Raise `TimeoutError` if the caller of the index is cancelled."""
     if CANCELLED.get().is_set():
         raise TimeoutError("the call of the index was cancelled")
 
@@ -355,7 +349,8 @@ def read_versions(database: Connection) -> dict[str, str] | None:
     """
     if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID or is_empty(database):
         return None
-    if not _has_meta(database):
+    found = database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'meta'").fetchone()
+    if found is None or found[0] != _TABLES[0]:
         return {}
     statement = f"SELECT key, value FROM meta WHERE key <> ? AND NOT {IS_SENT}"  # noqa: S608 - a constant
     rows = database.execute(statement, (MARK_KEY,)).fetchall()
@@ -365,12 +360,6 @@ def read_versions(database: Connection) -> dict[str, str] | None:
 def is_empty(database: Connection) -> bool:
     """Return True if a database has no tables."""
     return not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-
-
-def _has_meta(database: Connection) -> bool:
-    """Return True if the table `meta` is declared as in `_TABLES`; otherwise it must not be read."""
-    found = database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'meta'").fetchone()
-    return found is not None and found[0] == _TABLES[0]
 
 
 def mark_of(database: Connection) -> str:

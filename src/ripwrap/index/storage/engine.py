@@ -119,11 +119,7 @@ class EngineFolder:
         self._opened: tuple[bytes, tantivy.Searcher] | None = None
 
     def make(self) -> None:
-        """Make the directory, without documents.
-
-        Raises:
-            RipwrapError: The directory cannot be made.
-        """
+        """Make the directory, without documents."""
         _check_memory(self.path, _READ_BYTES)
         try:
             with engine_errors(self.path, writing=True):

@@ -169,11 +169,7 @@ class IndexFiles:
                     (self.folder / name).unlink()
 
     def check(self) -> None:
-        """Check that no path of the index is a link, or a file of another program.
-
-        Raises:
-            RipwrapError: A path is a symbolic link, or a file of another program, which must not be written or removed.
-        """
+        """Check that no path of the index is a link, or a file of another program."""
         files = [self.folder / name for name in (LOCK_NAME, *_FILES)]
         folders = [self.folder, *self._postings()]
         if self.in_project:

@@ -148,7 +148,10 @@ class Postings:
         """Hold a transaction that reads, and yield a reader of the documents for the state that it sees."""
         opening = reading_state(database, state_of, lambda state: self._engine(state.folder).searcher())
         with opening as (state, searcher):
-            reader = self._reader_of(searcher, state, database)
+            # A new reader counts all documents, which takes milliseconds.
+            if self._last is None or self._last[0] is not searcher or self._last[1] != state:
+                self._last = searcher, state, PostingsReader(self._folder / state.folder, searcher, database)
+            reader = self._last[2]
             if reader.count != state.documents:
                 raise RebuildError("its full-text index and its database have different numbers of chunks")
             yield reader
@@ -190,15 +193,6 @@ class Postings:
             return 0, error
         except RipwrapError as error:
             return 0, error
-
-    def _reader_of(self, searcher: "tantivy.Searcher", state: EngineState, database: Connection) -> "PostingsReader":
-        """Return the reader for a state of the database.
-
-        The last reader is cached, because a new reader counts all documents, which takes milliseconds.
-        """
-        if self._last is None or self._last[0] is not searcher or self._last[1] != state:
-            self._last = searcher, state, PostingsReader(self._folder / state.folder, searcher, database)
-        return self._last[2]
 
     def _engine(self, name: str) -> EngineFolder:
         path = self._folder / name
@@ -334,7 +328,7 @@ class PostingsReader:
             self._left = _left_over(database)
             self.is_clean: bool = not _count(searcher, self._left)
             chunks = tantivy.Query.term_query(_schema(), "is_chunk", 1)
-            self.count: int = _count(searcher, chunks if self.is_clean else _without(chunks, self._left))
+            self.count: int = _count(searcher, chunks, None if self.is_clean else self._left)
         self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
 
     def check_waste(self, least: int) -> None:
@@ -367,12 +361,8 @@ class WordMatches:
     ) -> None:
         """Make tantivy's queries for the words, and count the documents that match.
 
-        Args:
-            path: Path of the directory.
-            searcher: Searcher of tantivy.
-            words: Words of a query, with their weights.
-            sizes: Number of documents that belong to chunks, and number of all documents that tantivy counts.
-            left: Query for documents whose contents the database does not have; `None` if there are no such documents.
+        `sizes` are the numbers of documents that belong to chunks, and of all documents that tantivy counts. `left`
+        finds documents whose contents the database does not have.
         """
         self._path = path
         self._searcher = searcher
@@ -387,7 +377,7 @@ class WordMatches:
                     query = tantivy.Query.boost_query(query, weight)
                 parts.append((tantivy.Occur.Should, query))
             self._query = tantivy.Query.boolean_query(parts)
-            self.total: int = self._count(self._query)
+            self.total: int = _count(searcher, self._query, left)
 
     def best(self, limit: int) -> list[tuple[int, float]]:
         """Return the ids of the chunks with the highest BM25, each with its BM25; the best chunk comes first."""
@@ -404,7 +394,7 @@ class WordMatches:
         )
         query = tantivy.Query.boolean_query([(tantivy.Occur.Must, some), (tantivy.Occur.Must, self._query)])
         with engine_errors(self._path, writing=False):
-            count = self._count(query)
+            count = _count(self._searcher, query, self._left)
         return self._rows(query, count) if count else []
 
     def _rows(self, query: "tantivy.Query", limit: int) -> list[tuple[int, float]]:
@@ -424,20 +414,17 @@ class WordMatches:
         schema, (count, counted) = _schema(), self._sizes
         if len(word) == 1 and is_unspaced(word):  # each character of such a script begins a word; see `fts_text()`
             query = tantivy.Query.regex_query(schema, "words", f"{word}.*")
-            having = self._count(query)
+            having = _count(self._searcher, query, self._left)
             return tantivy.Query.boost_query(query, _idf(count, having)), having
         terms = _analyzer().analyze(fold(to_nfc(word)))
         if len(terms) != 1:
             every = [tantivy.Query.term_query(schema, "words", term, "freq") for term in terms]
             query = tantivy.Query.boolean_query([(tantivy.Occur.Must, term) for term in every])
-            return query, self._count(query)
+            return query, _count(self._searcher, query, self._left)
         query = tantivy.Query.term_query(schema, "words", terms[0], "freq")
-        having = self._count(query)
+        having = _count(self._searcher, query, self._left)
         weight = _idf(counted, self._searcher.doc_freq("words", terms[0]))
         return tantivy.Query.boost_query(query, _idf(count, having) / weight), having
-
-    def _count(self, query: "tantivy.Query") -> int:
-        return _count(self._searcher, query if self._left is None else _without(query, self._left))
 
 
 def _left_over(database: Connection) -> "tantivy.Query":
@@ -458,8 +445,9 @@ def _without(query: "tantivy.Query", left: "tantivy.Query") -> "tantivy.Query":
     return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.MustNot, left)])
 
 
-def _count(searcher: "tantivy.Searcher", query: "tantivy.Query") -> int:
-    """Return the number of documents that match and are not deleted."""
+def _count(searcher: "tantivy.Searcher", query: "tantivy.Query", left: "tantivy.Query | None" = None) -> int:
+    """Return the number of documents that match, without deleted ones and those that the query `left` finds."""
+    query = query if left is None else _without(query, left)
     return int(cast("Any", searcher.search(query, limit=1, count=True)).count)
 
 

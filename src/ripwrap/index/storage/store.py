@@ -68,13 +68,9 @@ class Store:
     ) -> None:
         """Set the directory; nothing is opened or created yet.
 
-        Args:
-            folder: Directory of the index.
-            versions: Versions of the code that makes the content, such as the version of the chunker. If the stored
-                content has other versions, it is rebuilt.
-            ignored: True if the directory is in the project. A `.gitignore` in the directory makes git and rg ignore
-                the directory. The index is used only if this user made it, because a repository may come with an index.
-            named: True if the caller chose the directory, which may then contain other files.
+        Content that code with other `versions` made is rebuilt. With `ignored`, the directory is in the project, and
+        the index is used only if this user made it, because a repository may come with an index. With `named`, the
+        caller chose the directory, which may contain other files.
         """
         self.folder = folder
         self.files: IndexFiles = IndexFiles(folder, in_project=ignored, named=named)
@@ -94,14 +90,14 @@ class Store:
         return self._read_only
 
     def run(self, call: Callable[[Connection], T]) -> T:
-        """Call `call` with the database, one call at a time; if the database is damaged, rebuild it and call again.
+        """Call `call` with the database, one call at a time; if the database is damaged, rebuild it and call again."""
 
-        Raises:
-            RipwrapError: The database cannot be opened or written, belongs to another program, or was damaged three
-                times in a row; or the disk is full.
-            TimeoutError: The caller is cancelled.
-        """
-        return self._retry(lambda: call(self._open()))
+        def call_prepared() -> T:
+            database = self._connect()
+            self._prepare(database)
+            return call(database)
+
+        return self._retry(call_prepared)
 
     def run_if_current(self, call: Callable[[Connection], T]) -> T | None:
         """Call `call` with the database if there is an index, even an index that another chunker made.
@@ -196,12 +192,7 @@ class Store:
             database.close()
 
     def delete(self) -> None:
-        """Delete the database; the next call makes a new one.
-
-        Raises:
-            RipwrapError: The database cannot be deleted, or belongs to another program.
-            TimeoutError: The caller is cancelled.
-        """
+        """Delete the database; the next call makes a new one."""
         with self._hold():
             self._close()
             with self._hold_file():
@@ -233,11 +224,6 @@ class Store:
         except OSError:
             return None
         return os.getpid(), state.st_dev, state.st_ino
-
-    def _open(self) -> Connection:
-        database = self._connect()
-        self._prepare(database)
-        return database
 
     def _connect(self) -> Connection:
         if self._database is not None and self._identity != self._identify():

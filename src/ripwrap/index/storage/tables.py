@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from ripwrap._ripgrep.command import follows_links
 from ripwrap._text import as_utf8
 from ripwrap.index.file_state import IndexedFile, Stamp
 from ripwrap.index.splitting import SplitText
@@ -59,7 +58,7 @@ def indexed_file(view: View, path: str | bytes, digest: bytes, stamp: Stamp) -> 
 
 @lru_cache(maxsize=16)
 def _follows(options: str) -> bool:
-    return follows_links(json.loads(options))
+    return "--follow" in json.loads(options)
 
 
 class Row(NamedTuple):
@@ -94,12 +93,6 @@ class EmbeddingModel(NamedTuple):
 
     dimension: int | None
     generation: int | None
-
-
-def stamps_digest_of(database: Connection, number: int | None) -> bytes | None:
-    """Return the stored digest of the paths, sizes and times of a view's files; `None` if there is no such digest."""
-    row = database.execute("SELECT stamps FROM view WHERE id = ?", (number,)).fetchone()
-    return None if row is None else row[0]
 
 
 def set_stamps_digest(database: Connection, number: int, stamps: bytes) -> None:
