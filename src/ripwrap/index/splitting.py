@@ -1,9 +1,7 @@
 """Read a file, split it into chunks, and find the names that each chunk defines and its words, for the index.
 
-This work takes most of the time of a refresh, and needs neither the database nor tantivy. So it can run in other
-processes; see `workers.py`.
-
-Read and split the files of a large refresh in worker processes, because Python uses one CPU per process.
+This work takes most of the time of a refresh, and needs neither the database nor tantivy. So worker processes split the
+files of a large refresh, because Python uses one CPU per process.
 
 The workers get paths, and send back the data that the index stores for each file. The main process, which refreshes the
 index, writes the data in the order of the paths, so the index is the same as without workers. Only the main process
