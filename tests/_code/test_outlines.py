@@ -375,7 +375,7 @@ def test_line_endings_do_not_change_sections(name: str) -> None:
         ("a.swift", "func f(_ a: borrowing A) {\n  g(copy a)\n  switch consume a {\n  }\n}", ["1-5 f"]),
         (
             "a.swift",
-            "class A {\n  func f() {\n    switch a {\n    #if b\n    case 1: b()\n    #endif\n    }\n  }\n  func g() {}\n}",
+            "class A {\n  func f() {\n    switch a {\n    #if b\n    case 1:\n    #endif\n    }\n  }\n  func g() {}\n}",
             ["1-10 A", "2-8 A.f", "9-9 A.g"],
         ),
         ("a.kt", "class A<T>\n@B(1)\ninternal constructor(a: T) : C {\n  fun f() {}\n}", ["1-5 A", "4-4 A.f"]),
