@@ -169,10 +169,15 @@ class HintedText(str):
         If `speller` returns `None` for a hint, the clause with the hint is left out; a hint outside of a clause is
         written as Python code.
         """
-        return "".join(
-            _spell_clause(part, speller) if isinstance(part, tuple) else _spell_leaf(part, speller) or str(part)
-            for part in self.parts
-        )
+        texts: list[str] = []
+        for part in self.parts:
+            leaves = part if isinstance(part, tuple) else (part,)
+            spelled = [speller(leaf) if isinstance(leaf, Hint) else leaf for leaf in leaves]
+            if not isinstance(part, tuple):
+                texts.append(spelled[0] or str(part))
+            elif None not in spelled:
+                texts += filter(None, spelled)
+        return "".join(texts)
 
 
 def combination_error(what: str | Hint, other: Hint, reason: str = "") -> ValueError:
@@ -233,15 +238,6 @@ def named_paths(function: F) -> F:
 def _leaves(parts: Sequence[str | Hint | Clause]) -> Iterator[str | Hint]:
     for part in parts:
         yield from part if isinstance(part, tuple) else (part,)
-
-
-def _spell_leaf(leaf: str | Hint, speller: Speller) -> str | None:
-    return speller(leaf) if isinstance(leaf, Hint) else leaf
-
-
-def _spell_clause(clause: Clause, speller: Speller) -> str:
-    spelled = [text for leaf in clause if (text := _spell_leaf(leaf, speller)) is not None]
-    return "".join(spelled) if len(spelled) == len(clause) else ""
 
 
 def spell(text: str, speller: Speller) -> str:

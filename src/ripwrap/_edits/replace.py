@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
-from functools import partial
 from typing import Any, Unpack, cast
 
 from ripwrap._edits.collector import EditCollector, find_left_out
@@ -20,13 +19,13 @@ from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Screen, codec_of, plan_f
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.groups import (
     MAX_GROUP,
+    PLAIN_NAME,
     PROBE,
     Template,
     compile_options,
     count_probe,
     ending,
     group_count,
-    is_name,
     match_options,
     missing_group,
     name_probe,
@@ -113,8 +112,12 @@ class ReplacePlan(EditPlan, frozen=True):
             OSError: A file or the journal cannot be written. All files have their old contents, unless a note of the
                 error says otherwise.
         """
-        work = partial(apply_edits, self.root, self.selected(select), journals, break_hard_links=break_hard_links)
-        return await run_write(AsyncRunner(None), work, timeout=None)
+        files = self.selected(select)
+        return await run_write(
+            AsyncRunner(None),
+            lambda: apply_edits(self.root, files, journals, break_hard_links=break_hard_links),
+            timeout=None,
+        )
 
     async def undo(self, *, select: Select | None = None, journals: StrPath | None = None) -> AppliedEdits:
         """Restore the files that `apply()` has changed; see `ripwrap.undo()`.
@@ -126,8 +129,9 @@ class ReplacePlan(EditPlan, frozen=True):
         Raises what `ripwrap.undo()` raises, and `ValueError` if `select` names a path that the plan does not change.
         """
         journal = journal_path(self.root, self.selected(select), journals)
-        work = partial(undo_edits, journal, self.root, journals, planned=True)
-        return await run_write(AsyncRunner(None), work, timeout=None)
+        return await run_write(
+            AsyncRunner(None), lambda: undo_edits(journal, self.root, journals, planned=True), timeout=None
+        )
 
 
 @named_paths
@@ -237,8 +241,7 @@ async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: 
         DiskFullError: The disk is full. This is an `OSError`, too.
         OSError: A file cannot be written. All files keep their new contents, unless a note of the error says otherwise.
     """
-    work = partial(undo_edits, journal, cwd, journals)
-    return await run_write(AsyncRunner(None), work, timeout=None)
+    return await run_write(AsyncRunner(None), lambda: undo_edits(journal, cwd, journals), timeout=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +270,7 @@ class ReplaceRequest:
         if self.options.get("multiline"):
             patterns, options = ending(patterns, self.options)
         query = search_query(patterns, folder, (), options)
-        return Step(query, partial(EditCollector, b"", seconds, max_bytes, terminator=self.terminator), seconds)
+        return Step(query, lambda: EditCollector(b"", seconds, max_bytes, terminator=self.terminator), seconds)
 
     def probe(self, pattern: str, folder: str, replacement: str | None = None) -> "Step[EditCollector]":
         """Return the step (a run of rg) that searches a small file; its output tells which groups `pattern` has."""
@@ -275,7 +278,7 @@ class ReplaceRequest:
         if replacement is not None:
             options["replace"] = replacement
         query = search_query(pattern, folder, "0", options)
-        return Step(query, partial(EditCollector, None), None)
+        return Step(query, lambda: EditCollector(None), None)
 
 
 def replace_request(
@@ -332,9 +335,12 @@ async def run_replace(
     if template.constant is None and template.growth > _SMALL_GROWTH:
         # rg holds all replacements of a line in memory. So first make sure that they are not too many.
         sizing = request.query.without("replace")
-        await run.collect(Step(sizing, partial(EditCollector, b"", seconds, max_bytes, template), seconds))
+        await run.collect(Step(sizing, lambda: EditCollector(b"", seconds, max_bytes, template), seconds))
     constant = None if template.constant is None else template.constant.encode()
-    collector = partial(EditCollector, constant, seconds, max_bytes, terminator=request.terminator)
+
+    def collector() -> EditCollector:
+        return EditCollector(constant, seconds, max_bytes, terminator=request.terminator)
+
     found = await run.collect(Step(request.query, collector, seconds))
     await _find_lost_matches(run, request, found, seconds, max_bytes)
     if template.references:
@@ -361,7 +367,7 @@ async def run_replace(
     return await run.call(plan, seconds=seconds)
 
 
-async def run_write(run: Runner, work: "partial[AppliedEdits]", *, timeout: float | None) -> AppliedEdits:  # noqa: ASYNC109
+async def run_write(run: Runner, work: Callable[[], AppliedEdits], *, timeout: float | None) -> AppliedEdits:  # noqa: ASYNC109
     """Call `work`, which applies or undoes a plan. A cancelled call returns only after `work` has ended."""
     return await run.call_to_end(work, seconds=check_timeout(timeout))
 
@@ -379,7 +385,7 @@ async def _find_lost_matches(
     ends, newline = found.ends(), b"" if request.options.get("multiline") else request.terminator
     if not ends or never_empty(request.query.patterns, request.options):
         return
-    with await run.call(partial(_make_probes, [end + newline for end in ends.values()])) as folder:
+    with await run.call(lambda: _make_probes([end + newline for end in ends.values()])) as folder:
         again = await run.collect(request.find_ends(folder, seconds, max_bytes))
     last = again.last_starts()
     for number, (path, end) in enumerate(ends.items()):
@@ -402,7 +408,7 @@ async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
     if request.options.get("fixed_strings"):
         raise missing_group(references[0], 0)
     numbers = [int(one) for one in references if one.isdigit()]
-    with await run.call(partial(_make_probes, [PROBE.encode()])) as folder:
+    with await run.call(lambda: _make_probes([PROBE.encode()])) as folder:
         if numbers:
             largest = min(max(numbers), MAX_GROUP)
             pattern, replacement = count_probe(patterns, largest)
@@ -412,7 +418,7 @@ async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
                 if number > count:
                     raise missing_group(str(number), count if count < largest else None)
         for name in references:
-            if not name.isdigit() and not (is_name(name) and await _has_name(run, request, name, folder)):
+            if not name.isdigit() and not (PLAIN_NAME.fullmatch(name) and await _has_name(run, request, name, folder)):
                 raise missing_group(name, None)
 
 

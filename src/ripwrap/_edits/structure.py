@@ -8,10 +8,9 @@ processes. The matches are the same as if ast-grep had searched all files.
 
 import math
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Self, TypeAlias, Unpack, cast
 
 from ripwrap._code.structure.client import CodeWorkers, StructureMatches, UnsearchedError, check_installed
@@ -211,13 +210,11 @@ class CodeRequest:
 
         If `literals` is empty, the step lists all files of the language.
         """
-        decoder: Callable[[], Any] = PathDecoder
-        query = self.listing
-        if literals:
-            options = cast("SearchOptions", {**self.options, "fixed_strings": True, "text": True})
-            query = search_query(literals[0], self.listing.cwd, self.paths, options, "files-with-matches")
-            decoder = partial(listing_decoder, counts=query.counts)
-        return Step(query, lambda: ListingCollector[str](decoder()), None)
+        if not literals:
+            return Step(self.listing, lambda: ListingCollector[str](PathDecoder()), None)
+        options = cast("SearchOptions", {**self.options, "fixed_strings": True, "text": True})
+        query = search_query(literals[0], self.listing.cwd, self.paths, options, "files-with-matches")
+        return Step(query, lambda: ListingCollector[str](listing_decoder(counts=query.counts)), None)
 
 
 def code_request(
@@ -303,7 +300,7 @@ async def run_replace_code(
                 size.add(found.path, len(change.before) + len(change.after))
             if found.changes:
                 files.append(Found(found.path, found.changes))
-        planned, left_out = await run.call(partial(plan_files, request.root, files, max_bytes=max_bytes))
+        planned, left_out = await run.call(lambda: plan_files(request.root, files, max_bytes=max_bytes))
     told = (PathError(path=one.path, kind="other", message=one.message) for one in errors)
     return EditPlan(root=request.root, files=planned, errors=(*search.unlisted, *told, *left_out))
 

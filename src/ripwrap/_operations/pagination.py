@@ -60,10 +60,12 @@ def make_page_request(
             "passthru returns every line of every file; stream them with search_messages(), or leave passthru out"
         )
     both = options.get("context", 0)
+    check_limit(offset, "offset")
+    limit, max_files = check_limit(limit), check_limit(max_files, "max_files")
     return PageRequest(
-        offset=_number(offset, "offset"),
-        max_matches=_number(limit, "limit"),
-        max_files=_number(max_files, "max_files"),
+        offset=offset,
+        max_matches=sys.maxsize if limit is None else limit,
+        max_files=sys.maxsize if max_files is None else max_files,
         before=options.get("before_context", both),
         after=options.get("after_context", both),
         max_count=options.get("max_count"),
@@ -183,11 +185,6 @@ class FurtherMatch(Context, frozen=True):
 def _decoded(decoder: MessageDecoder, records: Records) -> list[Any]:
     plain = [record for _, record in records]
     return list(decoder.decode_large(plain) if sum(map(len, plain)) > LARGE_RECORD else decoder.decode(plain))
-
-
-def _number(value: int | None, name: str) -> int:
-    checked = check_limit(value, name)
-    return sys.maxsize if checked is None else checked
 
 
 MAX_PAGE = 1000

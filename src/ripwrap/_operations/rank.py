@@ -295,7 +295,8 @@ async def rank(
     meter = None if on_progress is None else Meter(on_progress, count_words)
     runner = AsyncRunner(rg, meter=meter)
     request = rank_request(query, cwd, paths, limit, options, timeout=None)
-    results = await run_rank(runner, with_named_paths(request))
+    request = replace(request, search=must_exist(request.search))  # the answer has no place for errors
+    results = await run_rank(runner, request)
     if meter is not None:
         meter.end()
     return results
@@ -337,11 +338,6 @@ def rank_request(
     search = words_query(pattern, cwd, paths, options, _MAX_LINES_PER_FILE).without("sort", "sortr")
     listing = files_query(search.cwd, search.paths, options).without("sort", "sortr") if names_in(parsed) else None
     return RankRequest(parsed, stems, search, listing, limit, timeout, allowed, report)
-
-
-def with_named_paths(request: RankRequest) -> RankRequest:
-    """Return a request whose paths must exist and be readable, because the answer has no place for errors."""
-    return replace(request, search=must_exist(request.search))
 
 
 @dataclass(frozen=True, slots=True)

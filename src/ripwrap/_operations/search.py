@@ -264,8 +264,8 @@ class SearchAnswer(Generic[T]):
         if end.ended:
             yield from cast("Iterator[T]", self._decoder.close())
         end.check(summary=self.ended)
-        summary, self._decoder.summary = self._decoder.summary, None
-        self._summary = sum_summaries(self._summary, summary)
+        before, summary, self._decoder.summary = self._summary, self._decoder.summary, None
+        self._summary = sum_summaries(before, summary) if before and summary else before or summary
 
     def finish(self, end: Exit) -> Iterator[T]:
         end.warn(too_long_errors(self._decoder.dropped, end.query))
@@ -343,13 +343,8 @@ class MessageAnswer(SearchAnswer[Message]):
             yield summary.model_copy(update=known)
 
 
-def sum_summaries(before: Summary | None, summary: Summary | None) -> Summary | None:
-    """Return the sum of the summaries of two runs of rg, as if one run had searched all paths.
-
-    `errors` of the sum is empty. If one of the summaries is `None`, return the other summary unchanged.
-    """
-    if before is None or summary is None:
-        return before or summary
+def sum_summaries(before: Summary, summary: Summary) -> Summary:
+    """Return the sum of the summaries of two runs of rg, as if one run had searched all paths, without errors."""
     counts = before.stats.model_dump(exclude={"elapsed"})
     added = {name: count + getattr(summary.stats, name) for name, count in counts.items()}
     return Summary(

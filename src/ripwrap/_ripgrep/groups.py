@@ -23,7 +23,7 @@ reference to a group is checked before any file is changed. Python does not pars
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -383,7 +383,8 @@ class _Parser:
         self._at += 1
         inside = self._text[begun : self._at]
         # `[\s\S]`, `[\w\W]` and `[\d\D]` match every character, also newlines.
-        self.multiline = self.multiline or any({f"\\{a}", f"\\{a.upper()}"} <= set(_escapes(inside)) for a in "swd")
+        escapes = set(re.findall(r"\\.", inside, re.DOTALL))
+        self.multiline = self.multiline or any({f"\\{a}", f"\\{a.upper()}"} <= escapes for a in "swd")
 
     def _escape(self) -> bool:
         """Parse an escape, which begins with a backslash; return True if it can match empty text."""
@@ -410,10 +411,6 @@ class _Parser:
         return character in "AzbB<>" or (self._pcre2 and (character in "ZGKgkEC" or character.isdigit()))
 
 
-def _escapes(text: str) -> Iterator[str]:
-    return (found[0] for found in re.finditer(r"\\.", text, re.DOTALL))
-
-
 PROBE = "\x01"
 """Text that rg searches with the patterns of `count_probe()` and `name_probe()`."""
 
@@ -422,7 +419,7 @@ MAX_GROUP = 1000
 
 _GROUP_USE = re.compile(r"\$(?:(\$)|\{([0-9A-Za-z_]+)\}|([0-9A-Za-z_]+))")
 _OTHER_REFERENCE = re.compile(r"(?<!\\)\\(?:([0-9])|g<(\w+)>)", re.ASCII)
-_PLAIN_NAME = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
+PLAIN_NAME = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
 _SEPARATOR = "\x02"
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u\{([0-9A-Fa-f]{1,6})\}|(.?))", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "\\": "\\"}
@@ -566,11 +563,6 @@ def name_probe(patterns: Sequence[str], name: str) -> str:
     rg cannot compile the returned pattern if `patterns` already have a group with this name.
     """
     return f"(?P<{name}>){_never(patterns)}"
-
-
-def is_name(reference: str) -> bool:
-    """Return True if a group can have this name."""
-    return bool(_PLAIN_NAME.fullmatch(reference))
 
 
 def missing_group(reference: str, count: int | None) -> ValueError:

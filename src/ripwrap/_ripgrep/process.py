@@ -118,7 +118,9 @@ def _upward_links(query: Query) -> Iterator[str]:
                 continue
             path = entry.name if folder == os.curdir else os.path.join(folder, entry.name)
             target = os.path.realpath(entry.path) if entry.is_symlink() else ""
-            if target and _leads_up(target, roots[root], here):
+            # rg itself does not enter a link to the searched directory, or to one below it.
+            top = roots[root]
+            if target and not _holds(top, target) and (_holds(target, here) or _holds(target, top)):
                 yield os.path.normpath(path.removeprefix(os.path.join(query.cwd, "")))
             elif target not in followed:
                 waiting.append((root, path, followed | ({target} - {""})))
@@ -129,11 +131,6 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
         return entry.is_dir()
     except OSError:  # a link to itself
         return False
-
-
-def _leads_up(target: str, root: str, cwd: str) -> bool:
-    """Return True if a directory holds the working directory or the searched directory, and rg would enter it."""
-    return not _holds(root, target) and (_holds(target, cwd) or _holds(target, root))
 
 
 def _holds(folder: str, path: str) -> bool:

@@ -1,9 +1,8 @@
 """State of a scan: the runs of rg that are left, what they found, and the search of the found lines.
 
-Keywords of rules: drop the matches in files that have none of the keywords of their rule.
-
-gitleaks compares keywords and files in lower case, in all of Unicode. Here, rg looks for the keywords and ignores case,
-so the keywords and the files are folded in the same way, and rg decodes the files as in the search for the rules.
+Matches in files that have none of the keywords of their rule are dropped. gitleaks compares keywords and files in lower
+case, in all of Unicode. Here, rg looks for the keywords and ignores case, so the keywords and the files are folded in
+the same way, and rg decodes the files as in the search for the rules.
 """
 
 import math
@@ -13,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 from pydantic import BaseModel
@@ -252,7 +251,7 @@ class LineSearch:
 
     async def check(self, run: Runner, rules: Sequence[CompiledRule]) -> None:
         """Check that rg can compile the patterns of all rules, by a search of an empty file."""
-        await run.call(partial(_write, self._path, b""))
+        await run.call(lambda: _write(self._path, b""))
         try:
             await self._search_together(run, [rule.joined or "" for rule in rules], self._options)
         except PatternError as error:
@@ -265,17 +264,13 @@ class LineSearch:
 
     async def name_rule(self, run: Runner, error: PatternError, rules: Sequence[CompiledRule]) -> NoReturn:
         """Raise the error of the first rule that does not compile; raise `error` if each rule compiles alone."""
-        await run.call(partial(_write, self._path, b""))
+        await run.call(lambda: _write(self._path, b""))
         for rule in rules:
             await self._search(run, rule)
         raise error
 
     async def search(self, run: Runner, lines: Sequence[FoundLine], rules: Sequence[CompiledRule]) -> list[FoundText]:
-        """Return the texts that the rules match in these lines, in the order of the lines.
-
-        Raises:
-            PatternError: A rule does not compile.
-        """
+        """Return the texts that the rules match in these lines, in the order of the lines."""
         raw = [raw_bytes(line.match.lines) for line in lines]
         left, starts, rules = await self._put(run, raw, range(len(lines)), rules)
         if len(rules) > _NARROW_RULES:
@@ -321,13 +316,13 @@ class LineSearch:
         folded = fold(content)
         possible = [rule for rule in rules if rule.may_match(folded)] if numbers else []
         if possible:
-            await run.call(partial(_write, self._path, content))
+            await run.call(lambda: _write(self._path, content))
         return numbers, starts, possible
 
     async def _search_together(self, run: Runner, patterns: Sequence[str], options: SearchOptions) -> list[Match]:
         """Return the lines of the temporary file that any of the patterns matches."""
         file = os.path.join(self._directory, "patterns")
-        await run.call(partial(write_patterns, file, patterns))
+        await run.call(lambda: write_patterns(file, patterns))
         query = for_scan(search_query(patterns, self._directory, self._path, options, pattern_file=file))
         return (
             await run.collect(Step(query, lambda: Collected(MatchAnswer(None), self._timeout), self._left()))
@@ -552,16 +547,14 @@ class Scanning:
         else:
             hits = await self._search.search(run, lines, part.rules) if lines else []
         if hits and any(one.rule.filters for one in part.rules):
-            hits = await run.call(partial(self._accepted, hits))
+            found = hits
+            hits = await run.call(lambda: [one for one in found if self._rules[one.hit.rule].accepts(one.hit)])
             hits = await self._keywords.kept(run, hits, self._rules)
         if part.held:
             for hit in hits:
                 self._early.setdefault(hit.file, []).append(hit)
             return ()
         return self._found(self._merge(hits))
-
-    def _accepted(self, hits: Iterable[FoundText]) -> list[FoundText]:
-        return [one for one in hits if self._rules[one.hit.rule].accepts(one.hit)]
 
     async def end(self, run: Runner) -> Iterable[ScanMatch]:
         """End the current run, remove it from `passes`, and return the texts that can be yielded now."""

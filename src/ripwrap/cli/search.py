@@ -190,11 +190,12 @@ def _results(searches: Sequence[TerminalSearch], mode: str, limit: int | None, *
                 one.pattern, cwd=one.run.cwd, paths=one.paths, limit=limit, rg=one.run.rg, **one.options
             ):
                 if isinstance(item, Summary):
-                    if len(searches) > 1:
+                    if summary is None:
+                        summary = item
+                    else:
                         from ripwrap._operations.search import sum_summaries  # late: few searches need it
 
                         summary = sum_summaries(summary, item)
-                    summary = summary or item
                     errors += item.errors
                     continue
                 limit = limit if limit is None or isinstance(item, NO_RESULTS) else limit - 1

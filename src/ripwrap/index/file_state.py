@@ -1,7 +1,5 @@
 """Read the state of files, and the current branch from `.git` without running git.
 
-Read the current branch of a directory from `.git`, without running git.
-
 For each branch, an index has a view: a record of the files of the branch. The view has the name of the branch.
 
 The page https://git-scm.com/docs/gitrepository-layout describes `.git`. A downloaded directory may have a hostile
@@ -14,7 +12,7 @@ import os
 import stat
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
@@ -177,16 +175,17 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
 
     Of a file whose first 8 KiB are binary, only these are read. Of a file of more than `MAX_WHOLE_BYTES`, only the
     beginning is read.
-
-    Raises:
-        OSError: The file cannot be read; `FileNotFoundError` if it is gone.
     """
     started = time.time_ns()
     with open_regular_file(root, path, follow=follow) as file:
         stamp = _stamp(os.fstat(file.fileno()))
         raw = file.read(_BINARY_CHECK_BYTES)
         if not is_binary(raw):
-            while len(raw) <= MAX_WHOLE_BYTES and (more := file.read(_read_size(stamp[0], len(raw)))):
+            # About the rest of the file: a buffer of `MAX_WHOLE_BYTES` for each file would take too much time.
+            while len(raw) <= MAX_WHOLE_BYTES:
+                rest = max(stamp[0] - len(raw) + 1, _BINARY_CHECK_BYTES)
+                if not (more := file.read(min(rest, MAX_WHOLE_BYTES + 1 - len(raw)))):
+                    break
                 raw += more
     if max(stamp[1:]) > started - (_CLOCK_STEP_NS if stamp[2] % 1_000_000 else _COARSE_CLOCK_STEP_NS):
         stamp = (-1, *stamp[1:])  # no file has this size, so the next refresh reads the file again
@@ -194,14 +193,6 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
     whole = raw if len(raw) <= MAX_WHOLE_BYTES else None
     digest = hashlib.blake2b(indexed if whole is None else whole, digest_size=_DIGEST_BYTES).digest()
     return FileContent(stamp, indexed, whole, digest, decode_source(path, indexed), len(indexed) < len(raw))
-
-
-def _read_size(size: int, done: int) -> int:
-    """Return the number of bytes to read next, about the rest of a file of `size` bytes; `done` bytes were read before.
-
-    To make a buffer of `MAX_WHOLE_BYTES` for each file would take too much time.
-    """
-    return min(max(size - done + 1, _BINARY_CHECK_BYTES), MAX_WHOLE_BYTES + 1 - done)
 
 
 class ChunkSpan(NamedTuple):
@@ -311,7 +302,8 @@ def repository_of(root: Path) -> GitRepository | None:
     for top in (root, *root.parents):
         git = _git_of(top / ".git")
         if git is not None:
-            return GitRepository(top, git, _common_of(git))
+            common = _read_text(git / "commondir").strip()
+            return GitRepository(top, git, (resolve_link(git, common) if common else None) or git)
     return None
 
 
@@ -365,11 +357,6 @@ def _git_of(path: Path) -> Path | None:
     return git if git is not None and os.path.lexists(git / "HEAD") else None
 
 
-def _common_of(git: Path) -> Path:
-    text = _read_text(git / "commondir").strip()
-    return (resolve_link(git, text) if text else None) or git
-
-
 def resolve_link(folder: Path, text: str, *, windows: bool = IS_WINDOWS) -> Path | None:
     """Return the directory that a file `.git` or `commondir` names; `None` if the path is invalid.
 
@@ -384,8 +371,9 @@ def resolve_link(folder: Path, text: str, *, windows: bool = IS_WINDOWS) -> Path
 
 def _read_branch(git: Path) -> str:
     head = git / "HEAD"
-    text = _read_link(head)  # with core.preferSymlinkRefs, HEAD is a link: git-config(1)
-    if text is None:
+    try:
+        text = os.readlink(head)  # with core.preferSymlinkRefs, HEAD is a link: git-config(1)
+    except OSError:
         text = _read_text(head).strip()
         if not text.startswith("ref:"):
             return DETACHED if text else UNKNOWN
@@ -398,27 +386,16 @@ def _read_branch(git: Path) -> str:
     return text.removeprefix(_HEADS)
 
 
-def _read_link(path: Path) -> str | None:
-    with suppress(OSError):
-        return os.readlink(path)
-    return None
-
-
 def _read_packed_branches(common: Path) -> frozenset[str] | None:
     """Return the branches that the file `packed-refs` lists, empty if it is missing; `None` if it cannot be read."""
     try:
-        return frozenset(_parse_packed_refs(os.fsdecode(_read(common / "packed-refs", _MAX_PACKED_REFS_BYTES))))
+        text = os.fsdecode(_read(common / "packed-refs", _MAX_PACKED_REFS_BYTES))
+        names = (line.rstrip("\r").partition(" ")[2] for line in text.split("\n"))
+        return frozenset(name.removeprefix(_HEADS) for name in names if name.startswith(_HEADS))
     except FileNotFoundError:
         return frozenset()
     except (OSError, ValueError):
         return None
-
-
-def _parse_packed_refs(text: str) -> Iterator[str]:
-    for line in text.split("\n"):
-        name = line.rstrip("\r").partition(" ")[2]
-        if name.startswith(_HEADS):
-            yield name.removeprefix(_HEADS)
 
 
 def _read_text(path: Path) -> str:

@@ -186,16 +186,6 @@ def _damaged(error: Exception) -> HintedText:
     return HintedText(f"The index is damaged ({error}); ", _REBUILD)
 
 
-def _why_unsearchable(error: Exception) -> str:
-    """Return the message about an error in the data for full-text search.
-
-    If the data are damaged, the message says that a refresh rebuilds them and keeps the embeddings.
-    """
-    if isinstance(error, RebuildError):
-        return HintedText(f"The index is damaged: {error}; ", _REFRESH, " rebuilds it and keeps the embeddings.")
-    return HintedText("The index failed the check: ", error.args[0], ".")
-
-
 def _untrusted(why: str) -> HintedText:
     return HintedText(f"The index cannot be used, because {why}; ", _REFRESH, " rebuilds it.")
 
@@ -219,7 +209,12 @@ def _check_database(database: Connection, store: Store, view: View) -> tuple[Che
     indexed, failure = store.postings.check(database)
     if failure is None and indexed != chunks:
         raise DamageError("full-text search and the database have different numbers of chunks")
-    unsearchable = [] if failure is None else [_why_unsearchable(failure)]
+    unsearchable: list[str] = []
+    if isinstance(failure, RebuildError):
+        again = f"The index is damaged: {failure}; "
+        unsearchable.append(HintedText(again, _REFRESH, " rebuilds it and keeps the embeddings."))
+    elif failure is not None:
+        unsearchable.append(HintedText("The index failed the check: ", failure.args[0], "."))
     wrong_size = [_WRONG_SIZE_MESSAGE] if database.execute(f"SELECT count(*) {_WRONG_SIZE}").fetchone()[0] else []
     views = _views(database, view)
     notes = list(_why_outdated(store, versions))
@@ -310,7 +305,13 @@ def _prune(database: Connection, store: Store, *, vectors: bool) -> PruneResult:
         for blob in blobs:
             check()
             chunks += remove_unused(database, blob)
-        removed = _prune_vectors(database) if vectors else 0
+        removed = 0
+        if vectors:  # of texts that no chunk has, and of a wrong size
+            removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
+            removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
+        if removed:
+            database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
+            database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
         views = {row for (row,) in database.execute("SELECT id FROM view")}
     store.files.remove_vectors(keep=views)
     store.postings.clean(database)
@@ -324,16 +325,6 @@ def _prune(database: Connection, store: Store, *, vectors: bool) -> PruneResult:
         vectors=removed,
         bytes=max(before - store.files.size(), 0),
     )
-
-
-def _prune_vectors(database: Connection) -> int:
-    """Remove the embeddings of texts that no chunk has, and embeddings of a wrong size; return their number."""
-    removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
-    removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
-    if removed:
-        database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
-        database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
-    return removed
 
 
 def _compact(database: Connection) -> None:

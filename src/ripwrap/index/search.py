@@ -115,10 +115,7 @@ def search(
             words += _word_pool(database, match, number, defined)
         worths = word_worths(query.words, match.having, match.total)
         files: dict[int, IndexedFile] = {}
-        names = _names_of_chunks(database, {row for row, _ in (*words, *(similar or ()))})
-        chunks = _read_candidates(
-            database, view, number, names, files, dict(words), dict((similar or ()) if weight else ())
-        )
+        chunks = _read_candidates(database, view, number, files, dict(words), dict((similar or ()) if weight else ()))
         chunks |= _read_empty(database, view, number, named, files)
         ranked = rank_candidates(
             query, list(chunks), worths=worths, vector_weight=weight, shown=shown, evidence=evidence
@@ -186,16 +183,6 @@ def _find_named(database: Connection, view: int, query: WordQuery) -> list[int]:
     return [blob for _, _, blob in sorted(found)[:POOL_SIZE]]
 
 
-def _names_of_chunks(database: Connection, rows: Collection[int]) -> dict[int, tuple[str, ...]]:
-    """Map chunks to the names that they define: all chunks of the contents of the chunks with ids in `rows`."""
-    statement = (
-        "SELECT DISTINCT blob.id, blob.names FROM chunk JOIN blob ON blob.id = chunk.blob WHERE chunk.id IN ({})"
-    )
-    names = {blob: names_of(stored) for blob, stored in select_in(database, statement, list(rows))}
-    first: dict[int, int] = dict(select_in(database, _SELECT_FIRST, list(names)))
-    return {first[blob] + place: of_chunk for blob, some in names.items() for place, of_chunk in enumerate(some)}
-
-
 @dataclass(slots=True)
 class _StoredChunk:
     """Chunk of the index. The index does not store the text of a chunk; the text is read from the file when needed."""
@@ -227,13 +214,17 @@ def _read_candidates(
     database: Connection,
     view: View,
     number: int,
-    names: Mapping[int, Collection[str]],
     files: dict[int, IndexedFile],
     words: Mapping[int, float],
     similar: Mapping[int, float],
 ) -> dict[ChunkCandidate, _StoredChunk]:
     """Return the candidates (chunks to rank) with their `_StoredChunk`, and add the files of the chunks to `files`."""
     rows = list({**words, **similar})
+    # The names that the chunks of a content define are stored together, in the order of the chunks.
+    statement = "SELECT DISTINCT blob.id, names FROM chunk JOIN blob ON blob.id = chunk.blob WHERE chunk.id IN ({})"
+    stored = {blob: names_of(text) for blob, text in select_in(database, statement, rows)}
+    first: dict[int, int] = dict(select_in(database, _SELECT_FIRST, list(stored)))
+    names = {first[blob] + place: one for blob, some in stored.items() for place, one in enumerate(some)}
     found: dict[ChunkCandidate, _StoredChunk] = {}
     for row, line, last, symbol, start, at, size, key, blob, path, digest, *stamp in select_in(
         database, _SELECT_CANDIDATES, rows, [number]

@@ -1,9 +1,7 @@
 """Read a file, split it into chunks, and find the names that each chunk defines and its words, for the index.
 
-This work takes most of the time of a refresh, and needs neither the database nor tantivy. So it can run in other
-processes; see `workers.py`.
-
-Read and split the files of a large refresh in worker processes, because Python uses one CPU per process.
+This work takes most of the time of a refresh, and needs neither the database nor tantivy. So worker processes split the
+files of a large refresh, because Python uses one CPU per process.
 
 The workers get paths, and send back the data that the index stores for each file. The main process, which refreshes the
 index, writes the data in the order of the paths, so the index is the same as without workers. Only the main process
@@ -128,7 +126,7 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
     words = [words_of(source.readable(text)) for text in texts]
     return SplitText(
         positions,
-        [*map(_text_digest, texts)],
+        [hashlib.blake2b(raw_bytes(text), digest_size=_DIGEST_BYTES).digest() for text in texts],
         # A longer name would never be found, because words of a query are not longer than MAX_WORD_CHARS.
         [[name for name in map(to_nfc, chunk.names) if len(name) <= MAX_WORD_CHARS] for chunk in chunks],
         words,
@@ -148,11 +146,6 @@ def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[ChunkSpan]:
         at += len(raw_bytes(text[behind : chunk.start]))
         behind = chunk.start
         yield ChunkSpan(chunk.start, at, len(raw_bytes(text[chunk.start : chunk.end])))
-
-
-def _text_digest(text: str) -> bytes:
-    """Return the digest of a text, which is the key of its embedding."""
-    return hashlib.blake2b(raw_bytes(text), digest_size=_DIGEST_BYTES).digest()
 
 
 class _WordCharacters(dict[int, str]):
@@ -213,14 +206,8 @@ class Splitter:
     def split(self, root: str, requests: Iterable[SizedRequest], total: int, *, follow: bool) -> Generator[SplitFile]:
         """Read files, split them into chunks, and yield a result for each file, in order.
 
-        The caller must close the generator.
-
-        Args:
-            root: Directory of the paths.
-            requests: The files. With worker processes, some files are taken from the iterator in advance, before the
-                results of earlier files are yielded.
-            total: Sum of the sizes of all files in bytes; each size counts as `MAX_FILE_BYTES` at most.
-            follow: Follow links.
+        The caller must close the generator. With worker processes, some files are taken from the iterator in advance.
+        `total` is the sum of the sizes of all files in bytes; each counts as `MAX_FILE_BYTES` at most.
         """
 
         def split(request: SplitRequest) -> SplitFile:
@@ -237,7 +224,8 @@ class Splitter:
             if failed:
                 return None
             try:
-                return worker.request(_encode_request(root, batch, follow=follow))
+                files = [(path, [digest.hex() for digest in known]) for path, known in batch]
+                return worker.request([json.dumps([root, follow, files]).encode()])
             except StartError as error:
                 if not failed:
                     failed.append(error)
@@ -251,17 +239,9 @@ class Splitter:
         pool = WorkerPool(_CODE.format(version=_version(self.chunker.version)), count, FILE_TIMEOUT, IDLE_TIMEOUT)
         with CANCELLED.get().child(), closing(pool.map(ask, _batches(requests))) as answers:
             for batch, message in answers:
-                yield from _answers(batch, message, split)
-
-
-def _answers(
-    batch: Sequence[SplitRequest], message: list[bytes] | None, split: Callable[[SplitRequest], SplitFile]
-) -> Iterator[SplitFile]:
-    """Yield the split files of a batch; split the files here if the worker's answer is missing or malformed."""
-    files = None if message is None else _decode_answer(message, batch)
-    for request in batch if files is None else ():
-        yield split(request)
-    yield from files or ()
+                files = None if message is None else _decode_answer(message, batch)
+                # This process splits the files if the worker's answer is missing or malformed.
+                yield from map(split, batch) if files is None else files
 
 
 def _batches(requests: Iterable[SizedRequest]) -> Iterator[list[SplitRequest]]:
@@ -283,16 +263,6 @@ def _version(chunker: str) -> list[str]:
 
 
 # Messages are JSON and bytes. Pickles could run code: hostile source may take control of the parser in a worker.
-
-
-def _encode_request(root: str, batch: Iterable[SplitRequest], *, follow: bool) -> list[bytes]:
-    files = [(path, [digest.hex() for digest in known]) for path, known in batch]
-    return [json.dumps([root, follow, files]).encode()]
-
-
-def _decode_request(message: Sequence[bytes]) -> tuple[str, bool, list[SplitRequest]]:
-    root, follow, files = json.loads(message[0])
-    return root, follow, [SplitRequest(path, [*map(bytes.fromhex, known)]) for path, known in files]
 
 
 def _encode_answer(files: Sequence[SplitFile]) -> list[bytes]:
@@ -335,18 +305,14 @@ def _decode_answer(message: Sequence[bytes], batch: Sequence[SplitRequest]) -> l
 
 
 def serve(version: Sequence[str]) -> None:
-    """Answer requests on stdin until stdin ends; this runs in the worker process.
-
-    Args:
-        version: Result of `_version()` in the calling process. If it is different here, this process ends with an
-            error.
-    """
+    """Answer requests on stdin until stdin ends; this runs in the worker process."""
     windows = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
     chunkers = (windows, Chunker(chunker_version(), syntax_chunks))
     chunker = next(one for one in chunkers if _version(one.version) == list(version))
 
     def answer(message: list[bytes]) -> list[bytes]:
-        root, follow, batch = _decode_request(message)
+        root, follow, files = json.loads(message[0])
+        batch = [SplitRequest(path, [*map(bytes.fromhex, known)]) for path, known in files]
         return _encode_answer([split_file(root, request, follow=follow, chunker=chunker) for request in batch])
 
     serve_requests(answer, FILE_TIMEOUT, IDLE_TIMEOUT)

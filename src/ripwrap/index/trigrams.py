@@ -59,9 +59,7 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
 """Literal of a search whose result is not used: a search for any literal first indexes the new contents of a view."""
 _INDEXED, _NEVER = 1, -1
-"""Factors of the id in the column `trigrams`: the content has a document, or never gets a document. NULL means that the
-content has not been read yet. The id is in the value, so that damaged values are found.
-"""
+"""Values of the column `trigrams`: the content has a document, or never gets one; NULL before it was read."""
 
 _SELECT_MISSING = (
     "SELECT blob.id, blob.path, blob.digest FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = ?"
@@ -108,17 +106,8 @@ class Trigrams:
     def find(self, view: View, required: Required | None) -> FoundFiles | None:
         """Return the files of a view that may have the required literals; first index new and changed files.
 
-        Args:
-            view: The view.
-            required: Literals that every match contains; `None` if there are none, so that every file may have a match.
-                In that case, nothing is indexed.
-
-        Returns:
-            The files; `None` if the index does not have the view.
-
-        Raises:
-            RipwrapError: The index cannot be read or written.
-            TimeoutError: The caller is cancelled.
+        Without `required`, every file may have a match, and nothing is indexed. The result is `None` if the index does
+        not have the view.
         """
         return self._store.run(lambda database: self._find(database, view, required))
 
@@ -140,7 +129,8 @@ class Trigrams:
     def _find(self, database: Connection, view: View, required: Required | None) -> FoundFiles | None:
         if required is None:
             with read_transaction(database):
-                return _all_files(database, view)
+                number = number_of(database, view)
+                return None if number is None else FoundFiles(_count_files(database, number), None, ())
         for _ in range(_ATTEMPTS):
             try:
                 if not self._store.is_read_only:
@@ -196,8 +186,11 @@ class Trigrams:
                     engine = self._engine_to_write(database)
                     writer = stack.enter_context(engine.writing(files))
                 with engine_errors(engine.path, writing=True):
-                    writer.add_document(_document(blob, text))
-        database.executemany("UPDATE blob SET trigrams = ? * id WHERE id = ?", marks)
+                    document = tantivy.Document()
+                    document.add_integer("blob", blob)
+                    document.add_text("text", fold(text).decode("latin-1"))
+                    writer.add_document(document)
+        database.executemany("UPDATE blob SET trigrams = ? WHERE id = ?", marks)
         change_count(database, sum(value == _INDEXED for value, _ in marks), "trigrams")
 
     def _engine_to_write(self, database: Connection) -> EngineFolder:
@@ -238,7 +231,7 @@ class Trigrams:
                 return
             engine = self._engine(state.folder)
             used = {blob for (blob,) in database.execute("SELECT id FROM blob WHERE trigrams > 0")}
-            unused = _every_blob(engine) - used
+            unused = set(_blobs_of(engine.searcher(), tantivy.Query.all_query())) - used
             if not unused:
                 return
             with engine.writing(0) as writer, engine_errors(engine.path, writing=True):
@@ -262,7 +255,9 @@ class Trigrams:
     def _engine(self, name: str) -> EngineFolder:
         path = self._store.folder / name
         if self._opened is None or self._opened.path != path:
-            self._opened = EngineFolder(path, _schema, {"trigrams": _analyzer()})
+            self._opened = EngineFolder(
+                path, _schema, {"trigrams": tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3, False)).build()}
+            )
         return self._opened
 
 
@@ -283,11 +278,6 @@ def _forget(database: Connection) -> None:
     database.execute("DELETE FROM trigrams")
 
 
-def _all_files(database: Connection, view: View) -> FoundFiles | None:
-    number = number_of(database, view)
-    return None if number is None else FoundFiles(_count_files(database, number), None, ())
-
-
 def _count_files(database: Connection, number: int) -> int:
     return int(database.execute("SELECT count(*) FROM tree WHERE view = ?", (number,)).fetchone()[0])
 
@@ -299,24 +289,17 @@ def _found_files(
     if number is None:
         return None
     unsure = {decode_text(path) for (path,) in database.execute(_SELECT_UNSURE, {"view": number})}
-    blobs = [] if searcher is None else _matching_blobs(searcher, required)
+    blobs = [] if searcher is None else _blobs_of(searcher, _query(required))
     paths = (decode_text(path) for (path,) in select_in(database, _SELECT_PATHS, blobs, (number,)))
     named = [path for path in paths if path not in unsure]
     return FoundFiles(_count_files(database, number), tuple(sorted(named)), tuple(sorted(unsure)))
 
 
-def _matching_blobs(searcher: "tantivy.Searcher", required: Required) -> list[int]:
-    """Return the ids of the contents (blobs) with the trigrams that `required` asks for, in ascending order."""
+def _blobs_of(searcher: "tantivy.Searcher", query: "tantivy.Query") -> list[int]:
+    """Return the ids of the contents (blobs) that a query finds, in ascending order."""
     limit = max(searcher.num_docs, 1)
-    hits = searcher.search(_query(required), limit, count=False, order_by_field="blob").hits
+    hits = searcher.search(query, limit, count=False, order_by_field="blob").hits
     return sorted({int(blob) for blob, _ in hits})
-
-
-def _every_blob(engine: EngineFolder) -> set[int]:
-    searcher = engine.searcher()
-    limit = max(searcher.num_docs, 1)
-    hits = searcher.search(tantivy.Query.all_query(), limit, count=False, order_by_field="blob").hits
-    return {int(blob) for blob, _ in hits}
 
 
 def _query(required: Required) -> "tantivy.Query":
@@ -335,18 +318,6 @@ def _schema() -> "tantivy.Schema":
     builder.add_integer_field("blob", fast=True, indexed=True)
     builder.add_text_field("text", tokenizer_name="trigrams", index_option="basic")
     return builder.build()
-
-
-@cache
-def _analyzer() -> "tantivy.TextAnalyzer":
-    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3, False)).build()
-
-
-def _document(blob: int, text: bytes) -> "tantivy.Document":
-    document = tantivy.Document()
-    document.add_integer("blob", blob)
-    document.add_text("text", fold(text).decode("latin-1"))
-    return document
 
 
 def _not_replaced(view: View, paths: Iterable[str]) -> Iterator[str]:

@@ -3,7 +3,6 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
@@ -231,11 +230,11 @@ class Repositories(BaseRepositories):
                     path, raw = file.item
                     contents[root.name, path] = raw
         read = question.in_order(chosen, contents)
-        ranking = partial(
-            rank_contents, question.query, read, question.limit, RankingDeadline(), question.terms.worths()
-        )
+        deadline, worths = RankingDeadline(), question.terms.worths()
         runner = BlockingRunner(None)
-        chunks = run_blocking(runner.call(ranking))
+        chunks = run_blocking(
+            runner.call(lambda: rank_contents(question.query, read, question.limit, deadline, worths))
+        )
         return RepositoriesRanking(
             chunks=tuple(map(question.terms.result, chunks)),
             errors=tuple(error for root in self._roots for error in errors.get(root.name, ())),

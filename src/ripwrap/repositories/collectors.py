@@ -28,12 +28,7 @@ class EndedRoots:
     """Counter of the roots that have ended."""
 
     def __init__(self, tasks: Iterable[str], report: Callable[[int, int], object] | None) -> None:
-        """Set the roots.
-
-        Args:
-            tasks: Name of the root of each task; a root may have several tasks.
-            report: Function that is called with the number of ended roots and the number of all roots.
-        """
+        """Set the roots."""
         check_callback(report)
         self._roots = list(tasks)
         self._left = Counter(self._roots)
@@ -61,14 +56,7 @@ class MatchesCollector:
     """
 
     def __init__(self, roots: Sequence[Root], query: str | tuple[str, ...], per_root: int, limit: int) -> None:
-        """Set the limits of the page.
-
-        Args:
-            roots: Roots, in order.
-            query: Pattern, or patterns.
-            per_root: Maximum number of matches of a root.
-            limit: Maximum number of matches of all roots.
-        """
+        """Set the limits of the page."""
         self._roots = roots
         self._places = {root.name: place for place, root in enumerate(roots)}
         self._query = query
@@ -99,10 +87,13 @@ class MatchesCollector:
         results = [result for result, _ in shards]
         self._searched += 1
         self._exact = self._exact and all(result.exact for result in results)
+        files = [file for result in results for file in result.files]
+        if len(results) > 1:
+            files.sort(key=lambda file: path_order(os.fsencode(file.path)))
         found = RootMatches(
             root=root.name,
             directory=root.path,
-            files=_first_matches(_in_path_order(results), self._per_root),
+            files=_first_matches(files, self._per_root),
             total_matches=sum(result.total_matches for result in results),
             files_matched=sum(result.files_matched for result in results),
             exact=place not in self.errors and all(result.exact for result in results),
@@ -169,11 +160,6 @@ def add_error(errors: list[RootError], error: RootError) -> None:
         errors.append(error)
 
 
-def _in_path_order(results: Sequence[GrepResult]) -> list[FileMatches]:
-    files = [file for result in results for file in result.files]
-    return files if len(results) == 1 else sorted(files, key=lambda file: path_order(os.fsencode(file.path)))
-
-
 def _first_matches(files: Iterable[FileMatches], limit: int) -> tuple[FileMatches, ...]:
     kept: list[FileMatches] = []
     for file in files:
@@ -188,13 +174,7 @@ class ShardPlanner:
     """Splitter of a root into shards (parts that are searched separately), by the sizes of its files."""
 
     def __init__(self, task: RootTask[GrepResult], request: MatchesRequest, shards: int) -> None:
-        """Set the number of shards.
-
-        Args:
-            task: Task that searches all files of a root.
-            request: Request of that task.
-            shards: Maximum number of shards.
-        """
+        """Set the number of shards."""
         self._task = task
         self._request = request
         self._shards = shards

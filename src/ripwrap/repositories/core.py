@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
@@ -234,11 +233,9 @@ class Repositories(BaseRepositories):
                     path, raw = file.item
                     contents[root.name, path] = raw
         read = question.in_order(chosen, contents)
-        ranking = partial(
-            rank_contents, question.query, read, question.limit, RankingDeadline(), question.terms.worths()
-        )
+        deadline, worths = RankingDeadline(), question.terms.worths()
         runner = AsyncRunner(None)
-        chunks = await runner.call(ranking)
+        chunks = await runner.call(lambda: rank_contents(question.query, read, question.limit, deadline, worths))
         return RepositoriesRanking(
             chunks=tuple(map(question.terms.result, chunks)),
             errors=tuple(error for root in self._roots for error in errors.get(root.name, ())),

@@ -135,7 +135,10 @@ class _ScheduledRun(Generic[T]):
                 await self.output.send(error)
 
     async def _run_all(self) -> None:
-        slots = anyio.Semaphore(self._concurrency())
+        concurrency = self.plan.concurrency
+        if concurrency is None:
+            concurrency = int(slot().total_tokens) if self.executors is None else EXECUTOR_TASKS
+        slots = anyio.Semaphore(concurrency)
         async with anyio.create_task_group() as group:
             turn = anyio.Event()
             turn.set()
@@ -143,11 +146,6 @@ class _ScheduledRun(Generic[T]):
                 await slots.acquire()
                 before, turn = turn, anyio.Event()
                 group.start_soon(self._run_one, number, task, slots, before, turn)
-
-    def _concurrency(self) -> int:
-        if self.plan.concurrency is not None:
-            return self.plan.concurrency
-        return int(slot().total_tokens) if self.executors is None else EXECUTOR_TASKS
 
     async def _run_one(
         self, number: int, task: RootTask[T], slots: anyio.Semaphore, before: anyio.Event, after: anyio.Event

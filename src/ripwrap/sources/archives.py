@@ -253,7 +253,8 @@ class _Reader:
                 case _ if document is not None:
                     yield from self._document(name, document, file)
                 case _:
-                    inner = inner_name(name, _inner(name))
+                    base = name.replace(os.sep, "/").rpartition("/")[2]
+                    inner = inner_name(name, base.rpartition(".")[0] or base[1:])  # of `.gz`, it is `gz`
                     yield from self._member(inner, lambda: _decompress(name, packed), depth)
         except LimitError as error:
             if depth > 1:  # the limits apply to the whole file on the disk
@@ -334,7 +335,7 @@ class _Reader:
             depth_text = plural(self._bounds.depth, "level")
             self._fail(name, f"not opened: archives are nested more than {depth_text} deep; extract it to search it")
             return
-        with _spooled() if is_archive else io.BytesIO() as content:
+        with cast("Any", tempfile.SpooledTemporaryFile(_HELD_BYTES)) if is_archive else io.BytesIO() as content:
             try:
                 with Salvaged(open_member(), _BROKEN, checksum) as opened:
                     fits = self._copy(name, opened, content, counted=counted, is_document=is_document)
@@ -427,11 +428,6 @@ class _Reader:
             self._source.errors.append(PathError(path=name, kind="other", message=text))
 
 
-def _spooled() -> Any:
-    """Return a file for an archive in an archive: in memory, or on the disk if it is large."""
-    return tempfile.SpooledTemporaryFile(_HELD_BYTES)
-
-
 def _broken(error: Exception) -> str:
     if isinstance(error, MemoryError) or str(error) == TOO_MUCH_MEMORY:
         return "not searched: unpacking it needs too much memory; extract it to search it"
@@ -481,19 +477,11 @@ def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
 def format_of(name: str, inside: Sequence[str]) -> str | None:
     """Return the format in `inside` that has the extension of a file name; `None` if there is no such format."""
     lower = name.lower()
-    wanted = sorted(inside, key=lambda kind: kind != "tar")
-    return next((kind for kind in wanted if lower.endswith(_suffixes(kind))), None)
-
-
-def _suffixes(kind: str) -> tuple[str, ...]:
-    document = find_format(kind)
-    return SUFFIXES.get(kind, ()) if document is None else (document.suffix,)
-
-
-def _inner(name: str) -> str:
-    """Return the name of a compressed file without its directory and extension; for a file named `.gz`, return `gz`."""
-    base = name.replace(os.sep, "/").rpartition("/")[2]
-    return base.rpartition(".")[0] or base[1:]
+    for kind in sorted(inside, key=lambda kind: kind != "tar"):
+        document = find_format(kind)
+        if lower.endswith(SUFFIXES.get(kind, ()) if document is None else document.suffix):
+            return kind
+    return None
 
 
 def _decompress(name: str, file: Input) -> IO[bytes]:

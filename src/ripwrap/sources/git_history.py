@@ -233,9 +233,9 @@ class HistorySource(GitSource, NamedSource):
             raise SearchError(f"git could not read the commit {commit}")
         return self._commits[commit]
 
-    def _commit(self, fields: tuple[bytes, ...]) -> Commit:
-        """Return the commit with these fields in the log."""
-        oid, _, author, date, subject = (field.decode("utf-8", "replace") for field in fields)
+    def _commit(self, *fields: bytes) -> Commit:
+        """Return the commit with these fields in the log; long fields are cut."""
+        oid, _, author, date, subject = (field[:MAX_RECORD_BYTES].decode("utf-8", "replace") for field in fields)
         if oid not in self._commits:
             self._budget.take(len(author) + len(subject))
             self._commits[oid] = Commit(id=oid, author=author, date=read_date(date), subject=subject)
@@ -252,13 +252,7 @@ class HistorySource(GitSource, NamedSource):
                 records = output.records()
                 for record in records:
                     if (text := record.lstrip(b"\n")).startswith(LOG_MARK):
-                        self._commit(_fields(text, records))
-
-
-def _fields(first: bytes, records: Iterator[bytes]) -> tuple[bytes, ...]:
-    """Return the fields of the commit whose first record in the log is `first`; long fields are cut."""
-    fields = (first[len(LOG_MARK) :], *(next(records, b"") for _ in range(4)))
-    return tuple(field[:MAX_RECORD_BYTES] for field in fields)
+                        self._commit(text[len(LOG_MARK) :], *(next(records, b"") for _ in range(4)))
 
 
 MAX_COMMITS = 3_000

@@ -254,7 +254,9 @@ class GitOutput:
             elif code and kind is None:
                 self._git.check()
                 self._stderr.seek(0)
-                raise _git_error(self._argv, code, self._stderr.read(_MAX_ERROR))
+                text = self._stderr.read(_MAX_ERROR).decode("utf-8", "replace").strip()
+                said = f"git {self._argv[len(_GLOBAL_OPTIONS) + 1]} failed: {text or f'exit code {code}'}"
+                raise SearchError(said, argv=self._argv, returncode=code, stderr=text)
         finally:
             self._stderr.close()
 
@@ -334,12 +336,6 @@ def _write(file: IO[bytes], chunk: bytes) -> None:
 
 def _no_directory(cwd: str) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, HintedText(Hint("cwd", kind="correct"), " does not exist"), cwd)
-
-
-def _git_error(argv: tuple[str, ...], code: int, stderr: bytes) -> SearchError:
-    text = stderr.decode("utf-8", "replace").strip()
-    command = argv[len(_GLOBAL_OPTIONS) + 1]
-    return SearchError(f"git {command} failed: {text or f'exit code {code}'}", argv=argv, returncode=code, stderr=text)
 
 
 _MAX_NAMED = 100

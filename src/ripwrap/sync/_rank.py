@@ -2,9 +2,11 @@
 """Blocking twins of the functions of `ripwrap._operations.rank`, for `ripwrap.sync`."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Unpack
 
-from ripwrap._operations.rank import RANK_LIMIT, rank_request, run_rank, with_named_paths
+from ripwrap._operations.rank import RANK_LIMIT, rank_request, run_rank
+from ripwrap._ripgrep.named_paths import must_exist
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap._signature import lists_options
@@ -66,7 +68,8 @@ def rank(
     meter = None if on_progress is None else Meter(on_progress, count_words)
     runner = BlockingRunner(rg, meter=meter, timeout=timeout)
     request = rank_request(query, cwd, paths, limit, options, timeout=timeout)
-    results = run_blocking(run_rank(runner, with_named_paths(request)))
+    request = replace(request, search=must_exist(request.search))  # the answer has no place for errors
+    results = run_blocking(run_rank(runner, request))
     if meter is not None:
         meter.end()
     return results

@@ -2,7 +2,6 @@
 """Blocking twins of the functions of `ripwrap._edits.replace`, for `ripwrap.sync`."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Unpack
 
 from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
@@ -70,8 +69,14 @@ class ReplacePlan(EditPlan, frozen=True):
                 error says otherwise.
             TimeoutError: The call took more than `timeout` seconds.
         """
-        work = partial(apply_edits, self.root, self.selected(select), journals, break_hard_links=break_hard_links)
-        return run_blocking(run_write(BlockingRunner(None, timeout=timeout), work, timeout=timeout))
+        files = self.selected(select)
+        return run_blocking(
+            run_write(
+                BlockingRunner(None, timeout=timeout),
+                lambda: apply_edits(self.root, files, journals, break_hard_links=break_hard_links),
+                timeout=timeout,
+            )
+        )
 
     def undo(
         self, *, select: Select | None = None, journals: StrPath | None = None, timeout: float | None = None
@@ -86,8 +91,13 @@ class ReplacePlan(EditPlan, frozen=True):
         Raises what `ripwrap.undo()` raises, and `ValueError` if `select` names a path that the plan does not change.
         """
         journal = journal_path(self.root, self.selected(select), journals)
-        work = partial(undo_edits, journal, self.root, journals, planned=True)
-        return run_blocking(run_write(BlockingRunner(None, timeout=timeout), work, timeout=timeout))
+        return run_blocking(
+            run_write(
+                BlockingRunner(None, timeout=timeout),
+                lambda: undo_edits(journal, self.root, journals, planned=True),
+                timeout=timeout,
+            )
+        )
 
 
 @named_paths
@@ -199,5 +209,6 @@ def undo(
         OSError: A file cannot be written. All files keep their new contents, unless a note of the error says otherwise.
         TimeoutError: The call took more than `timeout` seconds.
     """
-    work = partial(undo_edits, journal, cwd, journals)
-    return run_blocking(run_write(BlockingRunner(None, timeout=timeout), work, timeout=timeout))
+    return run_blocking(
+        run_write(BlockingRunner(None, timeout=timeout), lambda: undo_edits(journal, cwd, journals), timeout=timeout)
+    )

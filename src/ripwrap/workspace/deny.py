@@ -138,7 +138,9 @@ class DeniedPaths:
         globs = [spelling for glob in self.rules.globs for spelling in glob.spellings]
         if not self.roots:
             return [f"!{glob}" for glob in globs]
-        return [f"!/{_literal(root)}/{_from_root(glob)}" for root in self.roots for glob in globs]
+        # `?` replaces each byte that is not UTF-8, because rg's globs must be UTF-8.
+        roots = [re.sub("[\udc80-\udcff]", "?", escaped(root)) for root in self.roots]
+        return [f"!/{root}/{_from_root(glob)}" for root in roots for glob in globs]
 
 
 def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
@@ -248,11 +250,6 @@ def _from_root(glob: str) -> str:
     `/a/*.py` becomes `a/*.py`. A glob without a slash matches at any depth, so `*.py` becomes `**/*.py`.
     """
     return glob.removeprefix("/") if "/" in glob.rstrip("/") else f"**/{glob}"
-
-
-def _literal(path: str) -> str:
-    """Return a glob that matches a path. `?` replaces each byte that is not UTF-8, because rg's globs must be UTF-8."""
-    return re.sub("[\udc80-\udcff]", "?", escaped(path))
 
 
 def escaped(path: str, sep: str = os.sep) -> str:

@@ -10,7 +10,6 @@ import os
 import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import BinaryIO, cast
 
 from ripwrap._ripgrep.command import search_query
@@ -93,8 +92,11 @@ class ItemSearch:
             plain = cast("SearchOptions", {name: one for name, one in options.items() if name != "ignore_file"})
             call = search_query(pattern, location.cwd, (), plain, mode)
             roots = self._revision(location).roots
-            revision, formats = partial(self._revision, location), comma_separated(self.arguments.inside)
-            opens: Callable[[], Source] = lambda: self._noting(layered(revision(), {}, tuple(formats)))  # noqa: E731
+            formats = tuple(comma_separated(self.arguments.inside))
+
+            def opens() -> Source:
+                return self._noting(layered(self._revision(location), {}, formats))
+
             return in_items(call, ItemPlace(opens, roots, self.allows))
         denied = () if self.scope.denied is None else self.scope.denied.iglobs()
         limits = ArchiveLimits(denied, self.scope.allowed, self.allows, self._noting)
@@ -105,8 +107,9 @@ class ItemSearch:
         """Return a listing of files as a listing of the revision; without `rev`, return the listing as it is."""
         if not self.arguments.rev:
             return query
-        opens, allows = partial(self._revision, self.scope.location), ItemFilter(self.scope, hidden=True).allows
-        return in_items(replace(query, paths=()), ItemPlace(opens, opens().roots, allows))
+        roots, allows = self._revision(self.scope.location).roots, ItemFilter(self.scope, hidden=True).allows
+        place = ItemPlace(lambda: self._revision(self.scope.location), roots, allows)
+        return in_items(replace(query, paths=()), place)
 
     def allows(self, name: str) -> bool:
         """Return True if an answer may show an item."""

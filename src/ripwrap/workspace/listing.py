@@ -5,8 +5,8 @@ import logging
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate
 from typing import Any, Literal, TypeAlias, Unpack, cast
 
@@ -368,8 +368,11 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
     async with open_scope(
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
-        common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
-        new = partial(TreeCollector, scope, arguments.max_depth, (), call.progress, common=common)
+        common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
+
+        def new() -> TreeCollector:
+            return TreeCollector(scope, arguments.max_depth, (), call.progress, common=common)
+
         options: FileOptions = {**scope.options, **exclude_options(scope.location, arguments.ignore)}
         engine: ListingEngine = "rg"
         try:
@@ -379,11 +382,9 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
             refuse_places("ls without rg")
             _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
             engine = "python"
-            tree = await run.call(partial(walk_tree, scope, new, options))
-        listed = await run.call(partial(_with_folders, settings, scope, tree, options))
-        return await run.call(
-            partial(_tree_result, settings, listed, tree, arguments.limit, engine=engine, layout="ls")
-        )
+            tree = await run.call(lambda: walk_tree(scope, new, options))
+        listed = await run.call(lambda: _with_folders(settings, scope, tree, options))
+        return await run.call(lambda: _tree_result(settings, listed, tree, arguments.limit, engine=engine, layout="ls"))
 
 
 async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
@@ -393,13 +394,12 @@ async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         query = files_query(scope.location.cwd, scope.location.paths, scope.options)
-        common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
-        new = partial(TreeCollector, scope, 0, EXCLUDE, call.progress, common=common)
-        tree = await run.collect(Step(query, new, scope.timeout))
-        listed = await run.call(partial(_with_folders, settings, scope, tree, scope.options))
-        return await run.call(
-            partial(_tree_result, settings, listed, tree, arguments.limit, engine="rg", layout="tree")
+        common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
+        tree = await run.collect(
+            Step(query, lambda: TreeCollector(scope, 0, EXCLUDE, call.progress, common=common), scope.timeout)
         )
+        listed = await run.call(lambda: _with_folders(settings, scope, tree, scope.options))
+        return await run.call(lambda: _tree_result(settings, listed, tree, arguments.limit, engine="rg", layout="tree"))
 
 
 def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
@@ -479,21 +479,16 @@ def _tree_result(
 
 def _roots_note(settings: Settings, location: RootLocation) -> Iterator[str]:
     """Yield a note that names the roots, if the listing does not say which directory `.` is."""
-    roots = settings.sandbox.roots
-    if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not _is_current(roots[0]))):
+    roots, is_current = settings.sandbox.roots, False
+    with suppress(OSError):  # the current directory has been deleted
+        is_current = os.path.samefile(roots[0], os.curdir)
+    if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not is_current)):
         return
     names = [shown_path(root) for root in roots]
     room = settings.max_chars // ROOTS_SHARE
     count = max(1, sum(length <= room for length in accumulate(len(name) + 2 for name in names)))
     more = f" and {len(names) - count} more" if count < len(names) else ""
     yield f"Allowed {'directory' if len(names) == 1 else 'directories'}: {', '.join(names[:count])}{more}."
-
-
-def _is_current(folder: str) -> bool:
-    try:
-        return os.path.samefile(folder, os.curdir)
-    except OSError:
-        return False  # the current directory has been deleted
 
 
 def _first_level(root: TreeDirectory, count: int, order: Order) -> Iterator[TreeEntry]:

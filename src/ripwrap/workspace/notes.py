@@ -295,7 +295,7 @@ def _showing(page: Page, answer: GrepContentResult) -> str:
         if page.total_matches > page.reachable:
             sentences.append("A larger max_files shows more files; a larger offset does not.")
     if unnamed := page.files_matched - len(answer.files):
-        sentences.append(f"Not named here: {plural(unnamed, 'more file')} with matches.")
+        sentences.append(f"Not named here: {least}{plural(unnamed, 'more file')} with matches.")
     sentences.append("Use file_pattern or refine your pattern to narrow results.")
     return " ".join(sentences)
 

@@ -12,7 +12,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from io import BytesIO
 from typing import Unpack, cast
 
@@ -268,15 +267,15 @@ async def run_replace_content(call: ToolCall, arguments: ReplaceContentArguments
             holds=holds,
             screen=None if masks is None else masks.why_refused,
         )
-    lines = await limited.call(partial(_diff, settings, location, plan, masks))
+    lines = await limited.call(lambda: _diff(settings, location, plan, masks))
     if arguments.apply and plan:
-        await limited.call_to_end(partial(apply_edits, plan.root, plan.files, None, holds=holds))
+        await limited.call_to_end(lambda: apply_edits(plan.root, plan.files, None, holds=holds))
 
     def answer(count: int) -> ReplaceContentResult:
         return _answer(arguments, scope, plan, lines[:count], len(lines))
 
     # The answer is made many times, and each time all edits are counted.
-    return await limited.call(partial(shortened, answer, len(lines), settings.max_chars))
+    return await limited.call(lambda: shortened(answer, len(lines), settings.max_chars))
 
 
 def _diff(settings: Settings, location: RootLocation, plan: EditPlan, masks: EditMasks | None) -> list[str]:

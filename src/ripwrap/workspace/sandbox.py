@@ -137,7 +137,10 @@ class Sandbox:
             common = self._common()
             return RootLocation(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
         if path.startswith("file:///"):
-            path = _path_of_uri(path)
+            try:  # an address of a resource, as the MCP server has them; a query is left out
+                path = file_path(path)[0]
+            except ValueError as error:
+                raise AccessDeniedError(f"{shown_path(path)} cannot be used: {error}", path=path) from None
         spellings = dict.fromkeys((path if exact else path_from_shown(path), path))
         readings = [one for spelling in spellings for one in self._readings(spelling)]
         if glob := next(filter(None, map(self.denied_by, readings)), None):
@@ -273,14 +276,6 @@ class Sandbox:
                     f"the root {shown_path(root)} does not exist any more, or leads to another directory; "
                     "restore it, or start again with another root"
                 )
-
-
-def _path_of_uri(uri: str) -> str:
-    """Return the path of an address of a resource, as the MCP server has them; a query is left out."""
-    try:
-        return file_path(uri)[0]
-    except ValueError as error:
-        raise AccessDeniedError(f"{shown_path(uri)} cannot be used: {error}", path=uri) from None
 
 
 def _link_loop(path: str) -> FileNotFoundError:

@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
+from ripwrap._operations.pagination import FurtherMatch
 from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import has_text, shown
 from ripwrap.models import Context, Match, Span
@@ -43,18 +43,14 @@ def content_matches(
         found.append(
             ContentMatch(
                 file=name, line=match.line_number or 0, before=before, match=shown_match, after=after, anchors=hashes
-            ).with_further(_further_lines(match.before, match.after))
+            ).with_further(
+                number
+                for line in (*match.before, *match.after)
+                if isinstance(line, FurtherMatch) and line.line_number is not None
+                for number in range(line.line_number, line.line_number + line.lines.rstrip("\r\n").count("\n") + 1)
+            )
         )
     return found
-
-
-def _further_lines(*context: Sequence[Context]) -> Iterable[int]:
-    """Yield the numbers of lines of context that match, too, but are not on the page."""
-    from ripwrap._operations.pagination import FurtherMatch  # late: an import of the workspace loads no operation
-
-    for line in chain(*context):
-        if isinstance(line, FurtherMatch) and line.line_number is not None:
-            yield from range(line.line_number, line.line_number + line.lines.rstrip("\r\n").count("\n") + 1)
 
 
 def _hashes(lines: Iterable[Match | Context], most: int, redactor: Redactor | None) -> tuple[str, ...]:

@@ -129,7 +129,9 @@ class _Requester:
                 requested = error.retry_after or 0.0
                 if attempt == self.limits.tries or requested > self.limits.max_pause:
                     raise _exhausted_error(error, attempt, self.limits) from error
-                pause = max(requested, self._pause(attempt))
+                jitter = random.uniform(1, 1.5)  # noqa: S311 - no secret
+                backoff = self.limits.pause * 2.0 ** (attempt - 1) * jitter
+                pause = max(requested, min(backoff, self.limits.max_pause))
                 if error.status == 429 or requested:
                     self._pace.hold(pause)  # the provider asks all workers to wait
                 else:
@@ -146,10 +148,6 @@ class _Requester:
                 "reached, or allow refresh() more time with Limits(timeout=…)"
             )
             raise EmbeddingError(message, provider=provider_of(self.embedder), reason="unavailable") from error
-
-    def _pause(self, attempt: int) -> float:
-        jitter = random.uniform(1, 1.5)  # noqa: S311 - no secret
-        return min(self.limits.pause * 2.0 ** (attempt - 1) * jitter, self.limits.max_pause)
 
     def _check_vectors(self, answer: Any, count: int) -> "Matrix":
         from ripwrap.index.embeddings import vectors  # late: numpy

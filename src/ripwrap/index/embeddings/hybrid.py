@@ -83,11 +83,7 @@ class HybridSearch:
     """Part of an index that embeds texts with one embedder, and searches with the embeddings."""
 
     def __init__(self, store: Store, view: Callable[[], View], embedder: Embedder, weight: float | None) -> None:
-        """Configure the embeddings; nothing is embedded or loaded yet.
-
-        Raises:
-            EmbeddingError: numpy is missing.
-        """
+        """Configure the embeddings; nothing is embedded or loaded yet."""
         if find_spec("numpy") is None:
             install = Hint(kind="install", target="ripwrap[vectors]")
             message = f"{embedder.name} cannot be used: it needs the package numpy: {install}"
@@ -115,7 +111,8 @@ class HybridSearch:
         async with hold_lock_async(self._lock, wait=patient) as first:
             if not first or not (await self._find_missing()).chunks:  # another task embeds, or no text is missing
                 return Outcome()
-            async with hold_lock_async(_process_lock(self._store.folder, self.embedder.name), wait=patient) as held:
+            graph = vectors_file(self._store.folder, 0, self.embedder.name)
+            async with hold_lock_async(ProcessLock(Path(f"{graph}.lock"), if_writable=True), wait=patient) as held:
                 if not held:
                     return Outcome()
                 try:
@@ -359,14 +356,6 @@ class HybridSearch:
         view, name = self._view(), self.embedder.name
         with suppress(RipwrapError):  # a read-only index is not refreshed either
             self._store.run(lambda database: drop_one(database, number_of(database, view), name))
-
-
-def _process_lock(folder: Path, model: str) -> ProcessLock:
-    """Return the lock that a process holds while it embeds texts with a model.
-
-    The path of the lock file is the path of the search graph of view 0 (`vectors_file()`), with `.lock` added.
-    """
-    return ProcessLock(Path(f"{vectors_file(folder, 0, model)}.lock"), if_writable=True)
 
 
 @dataclass(slots=True)

@@ -70,7 +70,10 @@ class WordLlama:
     def _embed(self, texts: list[str], done: threading.Event) -> "Matrix":
         import numpy as np  # late: the import takes a tenth of a second
 
-        tokenizer, weights = self._get_model()
+        with _LOAD_LOCK:
+            if self._model is None:
+                self._model = _load()
+        tokenizer, weights = self._model
         found = np.zeros((len(texts), weights.shape[1]), np.float32)
         for number, text in enumerate(texts):
             if done.is_set():
@@ -80,12 +83,6 @@ class WordLlama:
             if ids:
                 found[number] = weights[np.minimum(ids, len(weights) - 1)].mean(axis=0, dtype=np.float32)
         return found
-
-    def _get_model(self) -> tuple[Any, Any]:
-        with _LOAD_LOCK:
-            if self._model is None:
-                self._model = _load()
-            return self._model
 
 
 @functools.cache
@@ -190,7 +187,10 @@ def _make(name: str, limits: Limits | None) -> Hosted | WordLlama:
     provider, _, model = name.partition(":")
     provider = _PROVIDER_ALIASES.get(provider.lower(), provider.lower())
     if provider == "wordllama":
-        return _make_wordllama(model)
+        if model not in ("", "l2_supercat_256"):
+            only = f"wordllama has only the model l2_supercat_256, got {model}; write 'wordllama'"
+            raise EmbeddingError(only, provider="wordllama")
+        return WordLlama()
     _check_known(provider, name)
     model = model or MODELS.get(provider, "")
     if not model:
@@ -214,14 +214,6 @@ def _choose(limits: Limits | None) -> Hosted | WordLlama:
     notes = (f"Chosen by 'auto': {why}.", f"Not used: {unused}." if unused else "", chosen.destination.note)
     chosen.destination = chosen.destination.model_copy(update={"note": " ".join(filter(None, notes))})
     return chosen
-
-
-def _make_wordllama(model: str) -> WordLlama:
-    if model not in ("", "l2_supercat_256"):
-        raise EmbeddingError(
-            f"wordllama has only the model l2_supercat_256, got {model}; write 'wordllama'", provider="wordllama"
-        )
-    return WordLlama()
 
 
 def _check_known(provider: str, name: str) -> None:

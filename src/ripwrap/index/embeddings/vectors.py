@@ -232,10 +232,6 @@ class Approximate:
         """Update the graph, so that it has exactly the given rows.
 
         If the graph changes and has a file, replace the file atomically.
-
-        Args:
-            ids: Permanent id of each row; all ids differ.
-            rows: Normalised rows.
         """
         order = np.argsort(ids, kind="stable")
         self._ids, self._rows = ids[order], rows[order]

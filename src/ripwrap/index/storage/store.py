@@ -68,13 +68,9 @@ class Store:
     ) -> None:
         """Set the directory; nothing is opened or created yet.
 
-        Args:
-            folder: Directory of the index.
-            versions: Versions of the code that makes the content, such as the version of the chunker. If the stored
-                content has other versions, it is rebuilt.
-            ignored: True if the directory is in the project. A `.gitignore` in the directory makes git and rg ignore
-                the directory. The index is used only if this user made it, because a repository may come with an index.
-            named: True if the caller chose the directory, which may then contain other files.
+        Content that code with other `versions` made is rebuilt. With `ignored`, the directory is in the project, and
+        the index is used only if this user made it, because a repository may come with an index. With `named`, the
+        caller chose the directory, which may contain other files.
         """
         self.folder = folder
         self.files: IndexFiles = IndexFiles(folder, in_project=ignored, named=named)
@@ -94,13 +90,7 @@ class Store:
         return self._read_only
 
     def run(self, call: Callable[[Connection], T]) -> T:
-        """Call `call` with the database, one call at a time; if the database is damaged, rebuild it and call again.
-
-        Raises:
-            RipwrapError: The database cannot be opened or written, belongs to another program, or was damaged three
-                times in a row; or the disk is full.
-            TimeoutError: The caller is cancelled.
-        """
+        """Call `call` with the database, one call at a time; if the database is damaged, rebuild it and call again."""
 
         def call_prepared() -> T:
             database = self._connect()
@@ -202,12 +192,7 @@ class Store:
             database.close()
 
     def delete(self) -> None:
-        """Delete the database; the next call makes a new one.
-
-        Raises:
-            RipwrapError: The database cannot be deleted, or belongs to another program.
-            TimeoutError: The caller is cancelled.
-        """
+        """Delete the database; the next call makes a new one."""
         with self._hold():
             self._close()
             with self._hold_file():
