@@ -8,8 +8,8 @@ rxjs zod express lodash jquery re2` (Kotlin, Swift, TypeScript, JavaScript, C++)
 For each language, `found` is the share of the definitions of the reference that the outline has, by name and line, and
 `ends` is the share of these that end on the same line. For Python, the reference is `ast`, and for Ruby, the trees of
 `ruby`, as ctags misjudges its ends. For the other languages it is `ctags`, with the kinds in `KINDS`, without the
-tags that `_counts()` leaves out, and only files that ctags reads are compared. ctags has no Swift; there, the reference is the
-lines that begin with the keyword of a definition. Differences are printed with `--differences`.
+tags that `_counts()` leaves out, and only files that ctags reads are compared. ctags has no Swift; there, the
+reference is the lines that begin with the keyword of a definition. Differences are printed with `--differences`.
 """
 
 import argparse
