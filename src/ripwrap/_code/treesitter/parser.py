@@ -41,7 +41,7 @@ parser quadratic time or more.
 """
 _C_MACROS = (
     r"^[ \t]*[A-Z][A-Z0-9_]{3,}[ \t]*$|(?<=[\w*][ \t])[A-Z][A-Z0-9_]{3,}(?=[ \t]+[a-zA-Z_~][\w:~]*[ \t]*\()"
-    r"|(?<=\))\s*+(?:(?:const|noexcept|override|final)\b\s*+)*+(?:[A-Z][A-Z0-9_]{3,}+(?:\([^()\n]*+\))?\s*+){1,4}+(?=\{)"
+    r"|(?<=\))\s*+(?:(?:const|noexcept|override|final)\b\s*+){0,4}(?:[A-Z][A-Z0-9_]{3,}+(?:\([^()\n]*+\))?\s*+){1,4}(?=\{)"
 )
 """Macros alone on their lines, before the name of a function, and between its parameters and its body."""
 _UNKNOWN = {
@@ -53,7 +53,7 @@ _UNKNOWN = {
     ),
     # annotations of a constructor on lines of their own, and `annotation` behind another annotation
     "kotlin": re.compile(
-        r"\bclass[ \t]+\w++(?:<[^<>\n]*+>)?[ \t]*\n(?:[ \t]*+@[\w.:]++(?:\([^()\n]*+\))?\n){1,9}+"
+        r"\bclass[ \t]+\w++(?:<[^<>\n]*+>)?[ \t]*\n(?:[ \t]*+@[\w.:]++(?:\([^()\n]*+\))?\n){1,9}"
         r"(?=[ \t]*(?:\w+ )?constructor\b)|\bannotation(?= class\b)"
     ),
 }
