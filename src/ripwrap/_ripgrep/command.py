@@ -56,7 +56,6 @@ def search_query(
     mode: Mode = "json",
     *,
     include_zero: bool = False,
-    stats: bool = False,
     arguments: Collection[str] = ARGUMENTS,
     on: RgHost | None = None,
     captures: str | None = None,
@@ -64,11 +63,10 @@ def search_query(
 ) -> Query:
     """Return the query for a search that prints JSON, counts or paths.
 
-    `include_zero` also prints the count 0 of files without a match. `stats` adds rg's statistics after counts.
-    `arguments` are the names of the caller's other arguments, which an error about an unknown option may suggest. `on`
-    is the host that rg runs on. `captures` is the value of `--replace` with which rg lists the groups of each match
-    (`ripwrap._ripgrep.groups`). `pattern_file` is a file with the patterns, one on each line, for patterns that are too
-    long for a command line.
+    `include_zero` also prints the count 0 of files without a match. `arguments` are the names of the caller's other
+    arguments, which an error about an unknown option may suggest. `on` is the host that rg runs on. `captures` is the
+    value of `--replace` with which rg lists the groups of each match (`ripwrap._ripgrep.groups`). `pattern_file` is a
+    file with the patterns, one on each line, for patterns that are too long for a command line.
     """
     checked = _validate(SearchOptions, _FLAGS, options, arguments)
     if checked.get("case_sensitive") is False and checked.keys().isdisjoint(("ignore_case", "smart_case")):
@@ -87,7 +85,6 @@ def search_query(
             paths=tuple(_paths(paths)),
             cwd=_directory(cwd, on),
             include_zero=include_zero,
-            stats=stats,
             captures=captures,
             pattern_file=pattern_file,
             features=features,

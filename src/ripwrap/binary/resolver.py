@@ -354,13 +354,18 @@ def install_blocking(
     from ripwrap.binary import installer  # late: it imports httpx and filelock
 
     check_timeout(timeout)
+    given = cache.mirrors() if mirrors is None else [mirrors] if isinstance(mirrors, str) else list(mirrors)
+    allowed = cache.allowed_offline(given)
+    if not allowed and cache.offline():
+        instructions = _offline_instructions().removeprefix("or ")
+        raise DownloadFailedError(f"RIPWRAP_OFFLINE is set, so nothing is downloaded;\n{instructions}")
     release = installer.Release(
         version or cache.version_to_install(), sha256 or cache.sha256(), allow_unpinned=allow_unpinned
     )
     path, fresh = installer.install(
         release,
         dest=Path(dest).absolute() if dest is not None else None,
-        mirrors=_allowed_mirrors(cache.mirrors() if mirrors is None else mirrors),
+        mirrors=allowed,
         timeout=timeout,
         progress=progress,
         cancelled=CANCELLED.get(),
@@ -368,15 +373,6 @@ def install_blocking(
         advice=advice,
     )
     return RgBinary(path, "download" if fresh else "cache")
-
-
-def _allowed_mirrors(mirrors: Sequence[str]) -> list[str]:
-    """Return the mirrors that may be used."""
-    allowed = cache.allowed_offline([mirrors] if isinstance(mirrors, str) else list(mirrors))
-    if not allowed and cache.offline():
-        instructions = _offline_instructions().removeprefix("or ")
-        raise DownloadFailedError(f"RIPWRAP_OFFLINE is set, so nothing is downloaded;\n{instructions}")
-    return allowed
 
 
 def _absolute_name(rg: Rg) -> str | None:

@@ -305,7 +305,13 @@ def _prune(database: Connection, store: Store, *, vectors: bool) -> PruneResult:
         for blob in blobs:
             check()
             chunks += remove_unused(database, blob)
-        removed = _prune_vectors(database) if vectors else 0
+        removed = 0
+        if vectors:  # of texts that no chunk has, and of a wrong size
+            removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
+            removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
+        if removed:
+            database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
+            database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
         views = {row for (row,) in database.execute("SELECT id FROM view")}
     store.files.remove_vectors(keep=views)
     store.postings.clean(database)
@@ -319,16 +325,6 @@ def _prune(database: Connection, store: Store, *, vectors: bool) -> PruneResult:
         vectors=removed,
         bytes=max(before - store.files.size(), 0),
     )
-
-
-def _prune_vectors(database: Connection) -> int:
-    """Remove the embeddings of texts that no chunk has, and embeddings of a wrong size; return their number."""
-    removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
-    removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
-    if removed:
-        database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
-        database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
-    return removed
 
 
 def _compact(database: Connection) -> None:

@@ -1,7 +1,5 @@
 """Store embeddings in the database, cache the vectors of a view, and find the most similar chunks.
 
-Cache the vectors of a view (the files of a branch) in memory, and find the chunks that are most similar to a query.
-
 When the database changes, only the vectors of changed files are replaced.
 """
 

@@ -273,7 +273,7 @@ SCHEMA_VERSION = 5
 """Version of the tables; version 2 had full-text search in SQLite, and version 4 had checksums of rows."""
 
 MARK_KEY = "mark"
-"""Key of the ownership mark in the table `meta`; see `ownership.py`."""
+"""Key of the ownership mark in the table `meta`; see `files.py`."""
 
 SENT_KEY = "sent "
 """Prefix of the keys of rows in the table `meta` that count the texts and characters sent to a model."""
@@ -295,10 +295,9 @@ _DECLARATIONS = (
     )""",
     # The content of a file, with the path of the file. Branches with the same content at the same path share the row.
     # With AUTOINCREMENT, here and below, no number is used twice (https://sqlite.org/autoinc.html), so that a document
-    # of a removed row is never mistaken for the document of another row. `trigrams` is the id if the content has a
-    # document of trigrams, the negative id if it never gets such a document, NULL if the content was not read yet; see
-    # `trigrams.py`. `names` has the compressed names that the chunks define; with them, the rows in `definition` are
-    # found and deleted.
+    # of a removed row is never mistaken for the document of another row. `trigrams` is 1 if the content has a
+    # document of trigrams, -1 if it never gets such a document, NULL if the content was not read yet. `names` has the
+    # compressed names that the chunks define; with them, the rows in `definition` are found and deleted.
     """CREATE TABLE blob (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, names BLOB NOT NULL,
         UNIQUE (path, digest)
@@ -363,7 +362,7 @@ def is_empty(database: Connection) -> bool:
 
 
 def mark_of(database: Connection) -> str:
-    """Return the ownership mark in a database (see `ownership.py`); empty if there is none."""
+    """Return the ownership mark in a database (see `files.py`); empty if there is none."""
     found = database.execute("SELECT value FROM meta WHERE key = ?", (MARK_KEY,)).fetchone()
     return "" if found is None else str(found[0])
 

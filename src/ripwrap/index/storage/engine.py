@@ -223,16 +223,12 @@ class EngineFolder:
         writer = self.writer(files)
         try:
             yield writer
-            self.commit(writer)
+            with engine_errors(self.path, writing=True):
+                writer.commit()
+                writer.wait_merging_threads()
         except BaseException:
             self.abandon(writer)
             raise
-
-    def commit(self, writer: "tantivy.IndexWriter") -> None:
-        """Commit the documents of a writer, and close it."""
-        with engine_errors(self.path, writing=True):
-            writer.commit()
-            writer.wait_merging_threads()
 
     def abandon(self, writer: "tantivy.IndexWriter") -> None:
         """Discard all documents since the last commit, and close the writer, which releases tantivy's lock.

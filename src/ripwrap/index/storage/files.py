@@ -1,7 +1,5 @@
 """Names of the files of an index, and checks that protect the files of others: did this user make the index?
 
-Check that this user made the index inside a project, and that the index did not come with the repository.
-
 A cloned repository may contain a `.ripwrap` directory with a hostile or wrong database (SQLite's advice for such files:
 https://sqlite.org/security.html). So the process that creates an index writes a random mark into the index and into the
 user's cache. No other user can guess the mark. An index inside a project is used only if its mark is in the cache;
