@@ -149,10 +149,7 @@ def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[ChunkSpan]:
 
 
 class _WordCharacters(dict[int, str]):
-    """Table for `str.translate()` that replaces each character by a space, except the characters of words.
-
-    The characters of words are letters, numbers, marks and private-use characters, as in `word_query.TOKENIZE`.
-    """
+    """Table for `str.translate()` that keeps characters of words, as in `word_query.TOKENIZE`; others are spaces."""
 
     def __missing__(self, code: int) -> str:
         kind = unicodedata.category(chr(code))
