@@ -392,12 +392,11 @@ def _text_path(path: StrPath) -> str:
 
 def plain_options(options: Mapping[str, Any]) -> SearchOptions:
     """Return the options with texts in place of paths, and tuples in place of other sequences."""
-    plain: dict[str, object] = {}
+    plain = dict(options)
     for name, value in options.items():
-        if isinstance(value, os.PathLike):
-            plain[name] = _text_path(value)
-        else:
-            plain[name] = value if isinstance(value, (str, int)) else tuple(map(_text_path, value))
+        if not isinstance(value, (str, int)):
+            given = cast("os.PathLike[str] | Iterable[StrPath]", value)
+            plain[name] = _text_path(given) if isinstance(given, os.PathLike) else tuple(map(_text_path, given))
     return cast("SearchOptions", plain)
 
 
