@@ -160,7 +160,6 @@ def references_request(
     whole_lines: bool = False,
     wide: PlacedFileOptions | None = None,
     wide_allowed: Callable[[str], bool] | None = None,
-    arguments: Collection[str] = ("name", *ARGUMENTS[1:]),
 ) -> ReferencesRequest:
     """Check the arguments, and return the request of `references()`.
 
@@ -190,7 +189,7 @@ def references_request(
             cast("SearchOptions", searched),
             sorts=False,
             keeps_errors=True,
-            arguments=arguments,
+            arguments=("name", *ARGUMENTS[1:]),
         )
         return replace(made, once=True)
 

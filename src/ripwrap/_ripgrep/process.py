@@ -539,9 +539,7 @@ class BlockingOutput(_GivenOutput):
         """Return the whole output, then `b""`."""
         return self._take()
 
-    def wait(self) -> Exit:
-        """Return the exit of an rg that wrote this output."""
-        return self.end()
+    wait = _GivenOutput.end
 
 
 def timeout_error(seconds: float | None) -> TimeoutError:

@@ -55,9 +55,10 @@ class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
         joined: bool = False,
         enough: tuple[int, int] | None = None,
     ) -> None:
-        """Set the page and the filters; `joined` is True if a record may have several matches.
+        """Set the page and the filters.
 
-        With at least the matches and more than the files of `enough`, rg is ended.
+        `joined` is True if a record may have several matches. With at least as many matches and more files than
+        `enough` says, rg is ended.
         """
         super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
         self._progress = progress
@@ -129,10 +130,7 @@ class ContentCall:
         return min(max(self.arguments.max_matches, 10), 100)
 
     def ended_after(self, *, timed_out: bool) -> float | None:
-        """Return the time limit in seconds if the search, or the listing before it, was stopped at that limit.
-
-        Otherwise, return `None`.
-        """
+        """Return the time limit in seconds if the search, or the listing before it, was stopped there; else `None`."""
         return self.scope.timeout if timed_out or self.incomplete else None
 
     def query(self, options: Mapping[str, object], mode: Mode = "json") -> Query:

@@ -179,9 +179,8 @@ def _rule(glob: str, given: str) -> "IgnoreRule":
     from ripwrap._ignore.rules import IgnoreRule  # late: it imports pathspec
 
     try:
-        rule = IgnoreRule.parse(
-            f"!{glob}", allow_unclosed=False, ignore_case=True
-        )  # with `!`, because a leading `#` would begin a comment
+        # with `!`, because a leading `#` would begin a comment
+        rule = IgnoreRule.parse(f"!{glob}", allow_unclosed=False, ignore_case=True)
     except ValueError as error:
         raise ValueError(f"the glob {given!r} in deny does not parse: {error}") from error
     if rule is None or not glob.strip(" /"):
@@ -224,10 +223,7 @@ def _name_filter(rules: "Sequence[IgnoreRule]") -> Callable[[str], bool]:
 
 
 def _spellings(glob: str) -> Iterable[str]:
-    """Yield the glob if it is ASCII; otherwise its original, lower-case and upper-case form, each in NFC and NFD.
-
-    rg ignores case in ASCII only.
-    """
+    """Yield the glob if it is ASCII, for which rg ignores case; otherwise its three cases, each in NFC and NFD."""
     if glob.isascii():
         yield glob
         return
@@ -245,10 +241,7 @@ def _texts(path: str) -> Iterator[str]:
 
 
 def _from_root(glob: str) -> str:
-    """Return a glob in the form that can follow the path of a root and a slash.
-
-    `/a/*.py` becomes `a/*.py`. A glob without a slash matches at any depth, so `*.py` becomes `**/*.py`.
-    """
+    """Return a glob that can follow a root and a slash: `/a/*.py` as `a/*.py`, `*.py` at any depth as `**/*.py`."""
     return glob.removeprefix("/") if "/" in glob.rstrip("/") else f"**/{glob}"
 
 

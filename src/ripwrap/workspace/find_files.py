@@ -56,10 +56,6 @@ _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "director
 """Map from values that find, fd and other programs use for a type of entry to the values of `entry_type`."""
 
 
-def _parse_entry_type(value: Any) -> Any:
-    return _ENTRY_TYPES.get(value, value) if isinstance(value, str) else value
-
-
 class FindFilesOptions(VisibilityOptions, total=False):
     """Options of `find_files()` besides `pattern` and `path`."""
 
@@ -79,7 +75,7 @@ class FindFilesArguments(ToolArguments, frozen=True):
 
     pattern: str = "*"
     path: str = "."
-    entry_type: Annotated[EntryType, BeforeValidator(_parse_entry_type)] = "file"
+    entry_type: Annotated[EntryType, BeforeValidator(lambda one: _ENTRY_TYPES.get(str(one), one))] = "file"
     sort: FileOrder = "path"
     limit: Number = 100
     offset: Number = 0
@@ -350,9 +346,7 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
     path = await run.call(lambda: _top_directory(scope.location, pattern.rstrip("/")))
     if path is not None and (scope.denied is None or scope.denied.glob_of(path + os.sep) is None):
         return path
-    found = await run.call(
-        lambda: _find_entries(scope, pattern, "directory")
-    )  # rg does not list a directory without files
+    found = await run.call(lambda: _find_entries(scope, pattern, "directory"))  # rg lists only those with files
     return found.paths[0].rstrip(os.sep) if found.paths else None
 
 

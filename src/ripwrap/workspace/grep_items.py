@@ -42,10 +42,7 @@ def check_arguments(arguments: GrepContentArguments) -> None:
 
 
 class _NotesKeys(Source):
-    """Source that yields the items of another source, and finds the lines of private keys in these items.
-
-    Answers mask these lines.
-    """
+    """Source that yields the items of another source, and finds their lines of private keys, to be masked."""
 
     def __init__(self, source: Source, keys: dict[str, KeyLines]) -> None:
         super().__init__()
@@ -117,7 +114,8 @@ class ItemSearch:
 
     def shown(self, path: str) -> str:
         """Return the path of a file, or the name of an item, as it appears in the answer."""
-        return name_in_answer(self.scope.location, path)
+        file, separator, member = path.partition(SEPARATOR)
+        return self.scope.location.shown(file) + as_utf8(f"{separator}{member}")
 
     def is_item(self, path: str) -> bool:
         """Return True for the name of an item, and False for the path of a file on the disk."""
@@ -213,9 +211,3 @@ def _as_unpacked(member: str) -> str:
     So it is without `..`, too.
     """
     return _plain("/".join(part.partition(":")[0].rstrip(". ") for part in _plain(member).split(os.sep)))
-
-
-def name_in_answer(location: RootLocation, name: str) -> str:
-    """Return the name with which answers show a file or item."""
-    file, separator, member = name.partition(SEPARATOR)
-    return location.shown(file) + as_utf8(f"{separator}{member}")

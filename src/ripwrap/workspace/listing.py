@@ -137,10 +137,7 @@ class TreeCollector(BaseListingCollector[str]):
             insert_parts(self.root, parents, name)
 
     def add_denied(self, path: str) -> None:
-        """Add the name of a denied path; ignore a path that is too deep, in a closed directory, or excluded.
-
-        The path of a directory ends in a separator.
-        """
+        """Add the name of a denied path, unless it is too deep, in a closed directory, or excluded."""
         _, parts = self._parts(path.rstrip(os.sep))
         below_closed = any(os.path.join(*parts[:depth]) in self.closed for depth in range(1, len(parts)))
         too_deep = self._max_depth and len(parts) > self._max_depth
@@ -164,10 +161,7 @@ class TreeCollector(BaseListingCollector[str]):
         return not closed and self._exclude.isdisjoint(parts) and not 0 < self._max_depth < len(parts)
 
     def _parts(self, path: str) -> tuple[str, list[str]]:
-        """Return the searched path that contains `path`, and the names of the directories and the file below it.
-
-        With several roots, the first of these names is the name of the root.
-        """
+        """Return the searched path of `path`, and the names below it; with several roots, first that of the root."""
         location = self._scope.location
         if location.several:
             start = next(root for root in location.paths if path.startswith(root + os.sep))
@@ -217,10 +211,7 @@ def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> tupl
 
 
 def find_denied(scope: Scope, options: FileOptions) -> tuple[list[str], bool]:
-    """Return the denied files and directories below a path, and True if the time limit was reached; blocking.
-
-    Paths below a denied directory are not included.
-    """
+    """Return what is denied below a path, without what is below that, and True if the time limit was reached."""
     from ripwrap.workspace.walk import ScopeWalk
 
     walk = ScopeWalk(scope, options)
@@ -417,10 +408,7 @@ def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options
 
 
 def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
-    """Show the denied paths as the setting `show_denied` says, and return the scope.
-
-    Add their names to the tree, or add a note with their number to the scope, or do nothing.
-    """
+    """Name the denied paths in the tree, or count them in a note of the scope, as `show_denied` says."""
     if scope.denied is None or settings.show_denied == "hide":
         return scope
     denied, late = find_denied(scope, options)

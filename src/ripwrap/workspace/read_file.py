@@ -131,10 +131,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
         return values
 
     def line_ranges(self) -> list[LineRange]:
-        """Return the ranges of lines in order, without `tail`; join ranges that overlap or touch.
-
-        If only the outline is asked for, there are no ranges.
-        """
+        """Return the ranges of lines in order, joined, without `tail`; none if only the outline is asked for."""
         if self.outline and not self.chooses_lines:
             return []
         if self.head or self.tail:
@@ -440,10 +437,7 @@ MAX_LINES = 100_000
 
 
 async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
-    """Return what `_read()` returns; with anchors, only a sentence if an equal call had the same answer.
-
-    Raises what `read_ranges()` raises.
-    """
+    """Return what `_read()` returns; with anchors, only a sentence if an equal call had the same answer."""
     answer = await _read(call, arguments)
     if not call.settings.anchors or len(text := str(answer)) < MIN_CHARS:
         return answer
@@ -456,10 +450,7 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
 
 
 async def _read(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
-    """Return the lines of a file, its outline, or both; or the lines of several files.
-
-    Raises what `read_ranges()` raises.
-    """
+    """Return the lines of a file, its outline, or both; or the lines of several files."""
     if len(arguments.paths) > 1:
         return await read_several(call, arguments)
     arguments = arguments.model_copy(update={"path": arguments.paths[0]})

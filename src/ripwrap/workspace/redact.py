@@ -94,9 +94,7 @@ class Redacted:
         return self._moved(span[0], is_end=False), self._moved(span[1], is_end=True)
 
     def _moved(self, offset: int, *, is_end: bool) -> int:
-        at = (
-            bisect_left(self.masks, offset, key=lambda mask: mask.start) - 1
-        )  # the last mask that starts before `offset`
+        at = bisect_left(self.masks, offset, key=lambda mask: mask.start) - 1  # the last mask that starts before it
         if at < 0:
             return offset
         mask, start = self.masks[at], self.starts[at]

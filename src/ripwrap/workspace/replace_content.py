@@ -160,10 +160,7 @@ def _applied(text: bytes, start: int, end: int, changes: Sequence[FileChange]) -
 
 
 def _blocks(text: bytes, changes: Sequence[FileChange]) -> Iterator[tuple[int, int, list[FileChange]]]:
-    """Yield blocks of whole lines that are edited: their start, their end, and their changes.
-
-    The lines of a block are whole lines in the new text, too: if an edit joins two lines, both are in the block.
-    """
+    """Yield start, end and changes of each block of edited lines, which are whole lines in the new text, too."""
     start = end = 0
     inside: list[FileChange] = []
     for change in changes:

@@ -300,10 +300,7 @@ def _check_text(path: str) -> None:
 
 
 def below(path: PurePath, root: PurePath) -> str | None:
-    """Return the part of a real path below a root, `.` for the root itself, or None for a path outside; no I/O.
-
-    Case is ignored if the paths are Windows paths.
-    """
+    """Return the part of a real path below a root, or None; no I/O. Windows paths are compared without case."""
     # `is_relative_to()` makes all parents of the path, which takes quadratic time.
     parts, start = path.parts, len(root.parts)
     return str(type(path)(*parts[start:])) if type(path)(*parts[:start]) == root else None

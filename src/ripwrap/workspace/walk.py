@@ -99,10 +99,7 @@ class GlobFilter:
 
 
 def _relative_excludes(root: str, globs: Sequence[str]) -> Iterator[str]:
-    """Yield the globs with which rg excludes files, without `!` and relative to a root.
-
-    Drop a glob that begins with the path of another root.
-    """
+    """Yield the globs with which rg excludes files, without `!` and relative to a root; drop those of other roots."""
     start = f"/{escaped(root)}/" if root else "/"
     for glob in globs:
         if not glob.startswith("!/"):
