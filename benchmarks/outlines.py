@@ -1,11 +1,15 @@
-"""Compare `outline()` with Python's `ast` and with universal-ctags, on directories of real source.
+"""Compare `outline()` with Python's `ast`, Ruby's own syntax trees and universal-ctags, on directories of real source.
+
+Packages with such source: `apt-get download rust-src libruby3.1` (Rust, Ruby), `npm pack expo-modules-core react-native
+rxjs zod express lodash jquery re2` (Kotlin, Swift, TypeScript, JavaScript, C++), and what `site-packages` has.
 
     python benchmarks/outlines.py DIRECTORY... [--files=300]
 
 For each language, `found` is the share of the definitions of the reference that the outline has, by name and line, and
-`ends` is the share of these that end on the same line. For Python, the reference is `ast`; for the other languages it
-is `ctags`, with the kinds in `KINDS`, and only files that ctags reads are compared. A line that ctags reports for
-another name is printed with `--differences`.
+`ends` is the share of these that end on the same line. For Python, the reference is `ast`, and for Ruby, the trees of
+`ruby`, as ctags misjudges its ends. For the other languages it is `ctags`, with the kinds in `KINDS`, without the
+tags that `_counts()` leaves out, and only files that ctags reads are compared. ctags has no Swift; there, the
+reference is the lines that begin with the keyword of a definition. Differences are printed with `--differences`.
 """
 
 import argparse
@@ -30,7 +34,6 @@ KINDS = {
     "JavaScript": "class function method generator",
     "TypeScript": "class function interface enum method namespace generator",
     "C#": "class struct interface enum method",
-    "Ruby": "class module method singletonMethod",
     "Rust": "function struct enum interface module method macro typedef implementation",
     "C": "function struct union enum",
     "C++": "function class struct union enum namespace",
@@ -51,6 +54,7 @@ _SUFFIXES = {
     "C": "c",
     "C++": "cpp cc cxx hpp",
     "Kotlin": "kt kts",
+    "Swift": "swift",
 }
 _LANGUAGES = {f".{suffix}": language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 
@@ -83,9 +87,13 @@ class Figures:
 
 def last_part(name: str) -> str:
     """Return the last part of a qualified name, without a receiver, quotes or type arguments."""
-    if "operator" in name:
+    if re.search(r"\boperator\b", name):
         return "operator"
-    return re.sub(r"<.*", "", name).replace("::", ".").split(".")[-1].strip("`'\"#~ ").removesuffix("=")
+    name = re.sub(r"(?<!<)<(?![<=\s]).*", "", name).removesuffix("=")
+    if name.endswith("`"):
+        return name.split("`")[-2]
+    found = re.search(r"([\w$]+[?!]?|[^\w\s.]+)\)*$", name)
+    return found[1] if found else name
 
 
 def of_ast(text: str) -> list[Known]:
@@ -100,23 +108,98 @@ def of_ctags(path: Path, language: str) -> list[Known]:
     argv = ["ctags", "--output-format=json", "--fields=+neKz", f"--language-force={language}", "--sort=no", "-f", "-"]
     printed = subprocess.run([*argv, str(path)], capture_output=True, check=False).stdout.decode("utf-8", "replace")
     tags = (json.loads(line) for line in printed.splitlines())
-    kinds = KINDS[language].split()
+    lines = path.read_text("utf-8").split("\n")
     return [
         Known(last_part(tag["name"]), tag["line"], tag.get("end"))
         for tag in tags
-        if tag.get("kind") in kinds and not tag["name"].startswith(("__anon", "anonymous", "AnonymousFunction"))
+        if _counts(language, tag["kind"], tag["name"], lines[tag["line"] - 1])
     ]
+
+
+def _counts(language: str, kind: str, name: str, line: str) -> bool:
+    """Return True for a tag that is a definition by its language, and not by a choice of ctags.
+
+    ctags makes a class of each JavaScript object and of each `a.prototype`, a method of each value that is copied or
+    called there, and a function of a call of a function, and it names a function that is a value twice; a method of
+    each lambda of Kotlin, and of its parameters; a module of each `mod a;` of Rust, which names a file, and an
+    implementation of each `impl` behind a `=`; and of C++, a function of a macro in its type. For an interface of
+    TypeScript whose `extends` is on the next line, it gives this line.
+    """
+    if kind not in KINDS[language].split() or name.startswith(("__anon", "anonymous", "AnonymousFunction")):
+        return False
+    if language == "JavaScript":
+        of_class = re.search(rf"\bclass\s+{re.escape(name)}\b|\b{re.escape(name)}\s*[=:]\s*class\b", line)
+        called = re.search(rf"=\s*\(\s*function|\.{re.escape(name)}\.|\]\s*=|\w:\s*function\s+{re.escape(name)}", line)
+        made = re.search(rf"\bfunction\b|=>|(?<!\.)\b{re.escape(name)}\s*\(", line)
+        return bool((of_class if kind == "class" else made) and not called)
+    if language == "TypeScript" and line.lstrip().startswith("extends"):
+        return False
+    if language == "C++" and kind == "function":
+        return not re.search(rf"^decltype|\b{re.escape(name)}\(\w*\)\s*\*?\s*[\w:]+\(", line)
+    if language == "Kotlin" and kind == "method":
+        return name != "<lambda>" and re.search(r"\bfun\b", line) is not None
+    if language == "Rust" and kind == "module":
+        return not line.rstrip().endswith(";")
+    if language == "Rust" and kind == "implementation":
+        implemented = line.partition(" for ")[2] or line
+        return re.search(rf"\b{re.escape(name)}\b", implemented) is not None and "=" not in line.partition("impl")[0]
+    return True
+
+
+_RUBY = """
+def walk(node, found = [])
+  kind = %i[DEFN DEFS CLASS MODULE].include?(node.type)
+  name = node.children[node.type == :DEFS ? 1 : 0] if kind
+  name = name.children.last if name.is_a?(RubyVM::AbstractSyntaxTree::Node)
+  found << [name, node.first_lineno, node.last_lineno].join(" ") if kind
+  node.children.each { |one| walk(one, found) if one.is_a?(RubyVM::AbstractSyntaxTree::Node) }
+  found
+end
+puts walk(RubyVM::AbstractSyntaxTree.parse(STDIN.read))
+"""
+
+
+def of_ruby(text: str) -> list[Known]:
+    """Return the methods, classes and modules that Ruby itself finds."""
+    argv = ["ruby", "--disable=gems", "-W0", "-e", _RUBY]
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SyntaxError(done.stderr)
+    rows = (line.split(" ") for line in done.stdout.splitlines())
+    return [Known(last_part(name), int(first), int(last)) for name, first, last in rows]
+
+
+_SWIFT = re.compile(
+    r"^[ \t]*(?:(?:@\w+(?:\([^()]*\))?|public|private|internal|fileprivate|open|final|static|class|override|mutating"
+    r"|nonisolated|indirect|required|convenience|async)[ \t]+)*"
+    r"(?:func|class(?![ \t]+(?:func|var|let)\b)|struct|enum|protocol|extension|actor)[ \t]+(`[^`\n]+`|[A-Za-z_][\w.]*)",
+    re.MULTILINE,
+)
+
+
+def of_swift(text: str) -> list[Known]:
+    """Return the lines that begin with the keyword of a definition, outside of long comments and strings."""
+    long = re.compile(r'/\*.*?\*/|""".*?"""', re.DOTALL)
+    text = long.sub(lambda found: "\n" * found[0].count("\n"), text)
+    return [Known(last_part(one[1]), text.count("\n", 0, one.start(1)) + 1, None) for one in _SWIFT.finditer(text)]
 
 
 def compare(path: Path, language: str, text: str, outline: Outline, figures: Figures) -> None:
     """Add the figures of a file; a file that the reference cannot read is left out."""
     try:
-        known = of_ast(text) if language == "Python" else of_ctags(path, language)
+        own = {"Python": of_ast, "Ruby": of_ruby, "Swift": of_swift}.get(language)
+        known = of_ctags(path, language) if own is None else own(text)
     except (SyntaxError, ValueError):
         return
     sections: dict[tuple[str, int], list[int]] = defaultdict(list)
     for section in outline.sections():
-        sections[last_part(section.name), section.line].append(section.end_line)
+        named = {last_part(section.name)}
+        if language == "C++":  # `namespace a::b` is one section, and two tags
+            named |= {*re.findall(r"\w+", section.name)}
+        if language == "Kotlin" and section.name.endswith("companion object"):
+            named = {"Companion"}
+        for name in named:
+            sections[name, section.line].append(section.end_line)
     figures.files += 1
     for one in known:
         figures.known += 1
@@ -151,8 +234,8 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=300)
     parser.add_argument("--differences", type=int, default=0)
     given = parser.parse_args()
-    if shutil.which("ctags") is None:
-        raise SystemExit("universal-ctags is not installed; apt-get install universal-ctags")
+    if missing := [name for name in ("ctags", "ruby") if shutil.which(name) is None]:
+        raise SystemExit(f"{', '.join(missing)}: not installed; apt-get install universal-ctags ruby")
     table: dict[str, Figures] = defaultdict(Figures)
     for language, path in files_of(given.folders, given.files):
         try:

@@ -202,14 +202,6 @@ def _from_base64(envelope: dict[str, str]) -> bytes:
         raise PydanticCustomError("base64", "'bytes' must be base64: {reason}", {"reason": str(error)}) from error
 
 
-def _text_from_envelope(envelope: dict[str, str]) -> LossyText:
-    return LossyText.of(_from_base64(envelope))
-
-
-def _path_from_envelope(envelope: dict[str, str]) -> str:
-    return os.fsdecode(_from_base64(envelope))
-
-
 def to_json(text: str) -> str | dict[str, str]:
     """Return the text if JSON can hold it exactly, or else rg's `{"bytes": …}`."""
     if not isinstance(text, LossyText):
@@ -222,14 +214,16 @@ def to_json(text: str) -> str | dict[str, str]:
 class _TextOrBytes:
     """Pydantic schema of `Text` and `FsPath`: a string, or rg's `{"bytes": …}`."""
 
-    def __init__(self, read: Callable[[dict[str, str]], str]) -> None:
+    def __init__(self, read: Callable[[bytes], str]) -> None:
         self._read = read
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         envelope = core_schema.typed_dict_schema(
             {"bytes": core_schema.typed_dict_field(core_schema.str_schema(strict=True))}, extra_behavior="forbid"
         )
-        from_envelope = core_schema.no_info_after_validator_function(self._read, envelope)
+        from_envelope = core_schema.no_info_after_validator_function(
+            lambda given: self._read(_from_base64(given)), envelope
+        )
         written = core_schema.union_schema([core_schema.str_schema(), envelope])
         return core_schema.json_or_python_schema(
             # The schemas are tried from left to right. rg nearly always writes a string, which the first one accepts.
@@ -252,10 +246,10 @@ class _TextOrBytes:
         return {"anyOf": [{"type": "string"}, envelope]}
 
 
-Text = Annotated[str, _TextOrBytes(_text_from_envelope)]
+Text = Annotated[str, _TextOrBytes(LossyText.of)]
 """Text from a file, with U+FFFD in place of bytes that were not UTF-8."""
 
-FsPath = Annotated[str, _TextOrBytes(_path_from_envelope)]
+FsPath = Annotated[str, _TextOrBytes(os.fsdecode)]
 """A path as `os.fsdecode` returns it, so that `open(path)` works."""
 
 

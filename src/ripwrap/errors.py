@@ -217,9 +217,11 @@ def named_paths(function: F) -> F:
             for name in named.keys() - known:
                 if said := advise(name, missing or known, named[name]):
                     raise TypeError(f"{called}() has no argument {name}; {said}")
+        has_none = False
         for name, value in (*zip(code.co_varnames[:most], given), *named.items()):  # noqa: B905 - `roots` are more
             check_kind(name, value)
-        if any(value is None for value in named.values()):
+            has_none = has_none or value is None
+        if has_none:
             left_out = inspect.signature(function).parameters.keys() - known | {"cwd", "paths"}
             named = {name: value for name, value in named.items() if value is not None or name not in left_out}
         return named

@@ -1,5 +1,6 @@
 """Queries: what is derived from their options, and the queries that are made from them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -80,9 +81,8 @@ def test_short_texts_make_a_short_command_line() -> None:
         every[name] = True if kind is bool else 2**31 if name.endswith(("context", "depth", "count")) else "none"
     every |= {"threads": 1024, "engine": "default", "mmap": False, "include_git": False, "iglob": "x"}
     every |= {"max_filesize": 1, "dfa_size_limit": 1, "regex_size_limit": 1}
-    query = search_query(
-        ["x"] * 50, ".", ["y"] * 20, cast("SearchOptions", every), "count", include_zero=True, stats=True
-    )
+    given = cast("SearchOptions", every)
+    query = replace(search_query(["x"] * 50, ".", ["y"] * 20, given, "count", include_zero=True), stats=True)
     arguments, texts = render(query), [*query.texts()]
     least = sum(map(len, texts)) + MAX_FLAG * len(texts)
     assert sum(map(len, arguments)) < least + SHORT_COMMAND - SHORT_TEXTS

@@ -107,7 +107,7 @@ def test_shell_offers_the_candidates(shell: str, tmp_path: Path) -> None:
     assert completed("search -t rus") == {"rust"}
     if shell == "bash":  # its words are split at `=`
         assert completed("search --type = rus") == {"rust"}
-        assert completed("search --color =") == {"auto", "always", "never"}
+        assert completed("search --color =") == {"auto", "always", "never", "ansi"}
         assert completed("--sort = path foo --no-hidd") == {"--no-hidden"}
 
 

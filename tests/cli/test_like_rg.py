@@ -354,7 +354,7 @@ def test_statistics_are_those_of_rg(line: str, planted: Path) -> None:
             "-l absent - gone src",
         ),
         *("-g *.none needle - src", "--stats needle - src", "--stats -q needle src -", "-m1 needle - a.py"),
-        "--no-messages needle gone -",
+        *("-q needle gone - src", "-q needle - gone", "-q absent - gone"),
     ],
 )
 def test_standard_input_is_searched_beside_paths(line: str, planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1110,6 +1110,20 @@ GUARDS: tuple[Guard, ...] = (
     ),
     # -- Answers --
     Guard(
+        "a file that is only partly parsed is not edited",
+        "_code/structure/worker.py",
+        "if template is None or broken else",
+        "if template is None else",
+        "_code/test_fixes.py::test_file_that_is_only_partly_parsed_is_not_edited",
+    ),
+    Guard(
+        "HTML around PHP is not edited",
+        "_code/structure/patterns.py",
+        'while language == "php" and at < len(text):',
+        "while False:",
+        "_code/test_fixes.py::test_html_around_php_is_neither_searched_nor_changed",
+    ),
+    Guard(
         "a file of another program at the place of an index is left untouched",
         "index/storage/files.py",
         "        if header and not lost and not is_index_header(header):",

@@ -10,7 +10,7 @@ import pytest
 from ripwrap import sync
 from ripwrap._operations.tree import arrange, in_order
 from ripwrap.binary import RgBinary
-from ripwrap.workspace import read_file
+from ripwrap.workspace import content_call, read_file
 from support.effort import times
 
 Plant = Callable[..., Path]
@@ -158,3 +158,81 @@ def test_links_in_directories_that_are_not_listed_are_not_named(rg: RgBinary, pl
     tools = sync.Workspace(root, rg=rg)
     assert "Not listed: 1 symbolic link, which is not followed: only/link." in tools.ls()
     assert "Not listed: 2 symbolic links" in tools.ls(include_ignored=True)
+
+
+LONG = "x" * 9_000  # so that the output is much larger than a pipe
+MANY = {f"d{number % 7}/f{number:03}.txt": f"needle {LONG}\nother\n" * (1 + number % 5) for number in range(60)}
+
+
+@pytest.mark.parametrize(
+    ("options", "ends"),
+    [
+        ({"max_matches": 5}, True),
+        ({"max_matches": 12, "offset": 12}, True),
+        ({"max_matches": 30, "max_files": 4}, True),
+        ({"max_matches": 3, "context_lines": 0, "file_pattern": "d3/*,d5/*"}, True),
+        ({"max_matches": 5, "case_insensitive": True, "include_hidden": True}, True),
+        ({"max_matches": 60}, False),  # all files are on the page
+        ({"max_matches": 7, "offset": 55}, False),
+        ({"max_matches": 5, "multiline": True}, False),  # rg may join matches, so they are counted one by one
+        ({"max_matches": 5, "output_mode": "count"}, False),
+    ],
+)
+def test_page_of_very_many_matches_is_the_page_of_a_search_that_counts_all(
+    rg: RgBinary, plant: Plant, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], ends: bool
+) -> None:
+    tools = sync.Workspace(plant(MANY), rg=rg.path)
+    whole = tools.grep_content_result("needle", **options)
+    monkeypatch.setattr(content_call, "MANY_MATCHES", 40)
+    monkeypatch.setattr(content_call, "IN_ORDER_SECONDS", 60.0)
+    page = tools.grep_content_result("needle", **options)
+    assert whole.exact
+    assert [page.matches, page.next_offset] == [whole.matches, whole.next_offset]
+    assert page.files == whole.files
+    if not ends:
+        assert page == whole
+        return
+    assert not page.exact
+    assert page.truncated
+    assert page.total_matches == 40
+    assert page.files_matched <= whole.files_matched
+    assert "of at least 40 matches." in page.message
+    assert "output_mode=count counts all matches." in page.notes[0]
+
+
+def test_all_matches_are_counted_if_a_search_in_order_takes_long(
+    newest: RgBinary, plant: Plant, stand_in: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = sync.Workspace(
+        plant(MANY),
+        rg=stand_in(f"""
+            if "--sort=path" in sys.argv: time.sleep(60)
+            os.execv({newest.path!r}, [{newest.path!r}, *sys.argv[1:]])
+        """),
+    )
+    monkeypatch.setattr(content_call, "MANY_MATCHES", 40)
+    monkeypatch.setattr(content_call, "IN_ORDER_SECONDS", 0.1)
+    page = tools.grep_content_result("needle", max_matches=5)
+    assert (page.exact, page.total_matches, page.files_matched) == (True, 180, 60)
+
+
+def test_search_of_very_many_matches_is_ended(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the page was shown, but the lines of all files were read and counted."""
+    line = f"needle {'x' * 200}\n"
+    tools = sync.Workspace(plant({f"f{number:03}.txt": line * 200 for number in range(400)}))
+    read = [0]
+    feed = content_call.RoundRobinMatchCollector.feed
+
+    def counted(collector: content_call.RoundRobinMatchCollector, chunk: bytes) -> None:
+        read[0] += len(chunk)
+        feed(collector, chunk)
+
+    monkeypatch.setattr(content_call.RoundRobinMatchCollector, "feed", counted)
+    bytes_of: dict[int, int] = {}
+    for many in (2_000, 10_000_000):
+        monkeypatch.setattr(content_call, "MANY_MATCHES", many)
+        read[0] = 0
+        answer = tools.grep_content_result("needle", max_matches=10)
+        bytes_of[many] = read[0]
+        assert answer.exact == (many > 80_000)
+    assert bytes_of[2_000] * 4 < bytes_of[10_000_000]

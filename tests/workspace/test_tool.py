@@ -4,7 +4,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NoReturn, get_type_hints
 
 import anyio
 import pytest
@@ -186,6 +186,29 @@ def test_specification_agrees_with_its_function_and_its_methods(tool: ToolSpec[A
     assert get_type_hints(method)["return"] is str
     assert get_type_hints(twin)["return"] is tool.result
     assert tool.title
+
+
+@pytest.mark.parametrize("workspace", [Workspace, sync.Workspace])
+@pytest.mark.parametrize("tool", tools_of(Workspace).values(), ids=lambda tool: tool.name)
+def test_methods_pass_each_argument_by_its_name(
+    workspace: type, tool: ToolSpec[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dispatcher read `locals()`; now each method names its arguments, of which two could change places."""
+    method = getattr(workspace, tool.name)
+    values = {name: object() for name in tool.arguments.model_fields}
+    passed: list[Any] = []
+
+    def parse(model: type, given: dict[str, Any]) -> NoReturn:
+        passed.append((model, given))
+        raise ValueError
+
+    for module in {sys.modules[method.__module__], sys.modules[tool.run.__module__]}:
+        monkeypatch.setattr(module, "parse_arguments", parse, raising=bool(values))
+    answer = method(workspace(tmp_path), **values)
+    if inspect.iscoroutine(answer):
+        answer = anyio.run(lambda: answer)
+    assert answer.startswith("Error: ")
+    assert passed == ([(tool.arguments, values)] if values else [])
 
 
 def test_each_option_adds_the_tools_that_need_it() -> None:

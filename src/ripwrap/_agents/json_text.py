@@ -157,16 +157,16 @@ def parse(text: str, *, comments: bool) -> JsonText:
     plain = text
     if comments:
         plain = _TRAILING_COMMA.sub(lambda found: found[0] if found[1] is None else f"{found[1]} ", _blanked(text))
-    return JsonText(text, plain, json.loads(plain, parse_constant=_refuse_constant))
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is not JSON")
+
+    return JsonText(text, plain, json.loads(plain, parse_constant=refuse))
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
     """Return True if a parsed value is an object of JSON, or a table of TOML."""
     return isinstance(value, dict)
-
-
-def _is_array(value: Any) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
 
 
 def made_in(value: Any) -> str | None:
@@ -182,10 +182,6 @@ def _blanked(text: str) -> str:
         return found[0] if found[0].startswith('"') else " " * len(found[0])
 
     return _COMMENT.sub(blank, text)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _skip(plain: str, at: int) -> int:
@@ -248,8 +244,9 @@ def _unmarked(value: Any) -> Any:
     if is_object(value):
         kept = {key: _unmarked(one) for key, one in value.items() if key != MARK}
         return {key: one for key, one in kept.items() if one != {}}
-    if _is_array(value):
-        return [_unmarked(one) for one in value]
+    if isinstance(value, list):
+        entries: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return [_unmarked(one) for one in entries]
     return _MADE.sub("", value.replace(MADE, "made ")) if isinstance(value, str) else value
 
 
@@ -270,19 +267,12 @@ def _inserted(document: JsonText, container: JsonContainer, member: str) -> str:
     newline = "\n"
     if line_end > at and text[line_end - 1] == "\r":
         line_end, newline = line_end - 1, "\r\n"
-    indent = _indentation(text, first) + ("" if container.members else _unit(text))
+    start = text.rfind("\n", 0, first) + 1
+    indent = text[start : start + len(text[start:first]) - len(text[start:first].lstrip(" \t"))]
+    if not container.members:  # one level more: the white space of the first indented line
+        found = re.search(r"^(\t| +)", text, re.MULTILINE)
+        indent += found[1] if found else "  "
     return f"{text[:line_end]}{newline}{indent}{member}{',' if container.members else ''}{text[line_end:]}"
-
-
-def _indentation(text: str, at: int) -> str:
-    start = text.rfind("\n", 0, at) + 1
-    return text[start : start + len(text[start:at]) - len(text[start:at].lstrip(" \t"))]
-
-
-def _unit(text: str) -> str:
-    """Return the white space that indents by one level: that of the first indented line."""
-    found = re.search(r"^(\t| +)", text, re.MULTILINE)
-    return found[1] if found else "  "
 
 
 def _cut(document: JsonText, container: JsonContainer, member: Member) -> str:

@@ -26,7 +26,7 @@ DESCRIPTION = (
 BODY = """\
 # Search with ripwrap
 
-The MCP server `ripwrap` searches with ripgrep. Its answers have line numbers and exact counts, say what they leave out,
+The MCP server `ripwrap` searches with ripgrep. Its answers have line numbers and counts, say what they leave out,
 and are limited in length. Prefer its tools to `grep`, `rg`, `find`, `ls` and `cat` in a shell, and to built-in tools
 such as Grep and Glob.
 

@@ -289,7 +289,10 @@ class Journals:
         oldest = time.time() - KEPT_SECONDS
         finished = [folder for folder in self.all() if folder.state in ("applied", "undone")]
         for number, folder in enumerate(finished):
-            if number >= KEPT_JOURNALS or _modified(folder) < oldest:
+            modified = oldest
+            with suppress(OSError):
+                modified = (folder.path / _STATE).stat().st_mtime
+            if number >= KEPT_JOURNALS or modified < oldest:
                 folder.delete()
 
 
@@ -306,13 +309,6 @@ def _untrusted_error(reason: str, path: Path) -> PermissionError:
         Hint("journals"),
     )
     return PermissionError(errno.EPERM, text, str(path))
-
-
-def _modified(folder: JournalFolder) -> float:
-    try:
-        return (folder.path / _STATE).stat().st_mtime
-    except OSError:
-        return time.time()
 
 
 MAX_NAMED_PATHS = 10
@@ -556,15 +552,12 @@ class Turn:
                 times = None if self._forward else file.times
                 self._disk.replace(file.path, folder.temporary(number), state, times=times)
             self._disk.sync_folders(self._files[number].path for number, _ in self._pending)
-            folder.mark(self._side(forward=self._forward))
+            folder.mark("applied" if self._forward else "undone")
         except BaseException as error:
             self._roll_back(error)
             if isinstance(error, InterruptedError):
                 raise _changed_error([str(error.filename)], forward=self._forward) from error
             raise
-
-    def _side(self, *, forward: bool) -> JournalProgress:
-        return "applied" if forward else "undone"
 
     def _prepare(self) -> None:
         """Write the temporary files, and add the hashes of the new contents to the journal."""
@@ -635,7 +628,7 @@ class Turn:
         if not failed:
             # If the state cannot be written, the next change of these files asks for `undo()`. It finds nothing to do.
             with suppress(OSError):
-                self._folder.mark(self._side(forward=not self._forward))
+                self._folder.mark("undone" if self._forward else "applied")
             return
         side = "new" if self._forward else "old"
         error.add_note(

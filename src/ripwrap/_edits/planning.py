@@ -229,7 +229,9 @@ def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, scree
     codec = codec if reading.codec or codec != UTF8 else ""
     body = raw[len(mark) :]
     if codec and not one.lines:
-        text, found = _read_whole(body, codec, changes)
+        text = decode(body, codec).encode()  # rg has not read the file
+        offsets = _Offsets(text, body, 0, codec)
+        found = [(change, offsets.of(change.start), offsets.of(change.end)) for change in changes]
     elif codec:
         text, found = _read_as_rg(one.lines, body, codec, reading.terminator, changes)
     else:
@@ -284,15 +286,6 @@ def _first_broken(text: bytes, changes: Sequence[FileChange]) -> int | None:
     )
     first = next(broken, None)
     return first if first is not None and is_utf8(text) else None
-
-
-def _read_whole(
-    body: bytes, codec: str, changes: Sequence[FileChange]
-) -> tuple[bytes, list[tuple[FileChange, int, int]]]:
-    """Return the text of a file in UTF-8, and each change with its offsets in `body`; rg has not read the file."""
-    text = decode(body, codec).encode()
-    offsets = _Offsets(text, body, 0, codec)
-    return text, [(change, offsets.of(change.start), offsets.of(change.end)) for change in changes]
 
 
 def _read_as_rg(

@@ -19,13 +19,13 @@ from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Screen, codec_of, plan_f
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.groups import (
     MAX_GROUP,
+    PLAIN_NAME,
     PROBE,
     Template,
     compile_options,
     count_probe,
     ending,
     group_count,
-    is_name,
     match_options,
     missing_group,
     name_probe,
@@ -418,7 +418,7 @@ async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
                 if number > count:
                     raise missing_group(str(number), count if count < largest else None)
         for name in references:
-            if not name.isdigit() and not (is_name(name) and await _has_name(run, request, name, folder)):
+            if not name.isdigit() and not (PLAIN_NAME.fullmatch(name) and await _has_name(run, request, name, folder)):
                 raise missing_group(name, None)
 
 

@@ -160,7 +160,6 @@ def references_request(
     whole_lines: bool = False,
     wide: PlacedFileOptions | None = None,
     wide_allowed: Callable[[str], bool] | None = None,
-    arguments: Collection[str] = ("name", *ARGUMENTS[1:]),
 ) -> ReferencesRequest:
     """Check the arguments, and return the request of `references()`.
 
@@ -190,7 +189,7 @@ def references_request(
             cast("SearchOptions", searched),
             sorts=False,
             keeps_errors=True,
-            arguments=arguments,
+            arguments=("name", *ARGUMENTS[1:]),
         )
         return replace(made, once=True)
 
@@ -422,10 +421,7 @@ def _sentences(
     elsewhere: Collection[tuple[str, int]],
     left_out: int,
 ) -> Iterator[str]:
-    """Yield sentences about what was found and what was not looked at.
-
-    Lines in other files than those that were searched for uses (`elsewhere`) are counted, too.
-    """
+    """Yield sentences about what was found and what was not looked at, also in other files (`elsewhere`)."""
     least = "" if found.exact else "at least "
     if not found.matches and not elsewhere:
         yield f"No line has the name {request.word}." if found.exact else "No line with the name was found in time."

@@ -288,7 +288,8 @@ def rank_candidates(
     for file in files:
         _add_definitions(file, query)
     _add_paths(files, query, worths)
-    _add_scaled(files, [_top_bm25(file) for file in files], words_weight)
+    tops = [sum(share * one.bm25 for share, one in zip(_CHUNK_SHARES, file.chunks, strict=False)) for file in files]
+    _add_scaled(files, tops, words_weight)
     if query.long is not None:
         _add_rare_definitions(files, query.long.symbols)
     best = sorted(files, key=_file_key)[:_FILES_WITH_NAMES]
@@ -299,7 +300,10 @@ def rank_candidates(
     for file in files:
         file.score += vector_weight * max((similar.get(chunk, 0.0) for chunk in file.chunks), default=0.0)
     _add_proximity(files, Proximity(query.title, title), words_weight * NEAR_WORDS)
-    _add_evidence(files, evidence)
+    best_score = max((_shown_score(file.score) for file in files), default=0.0)
+    for file in files:  # raise the scores of files that similar commits changed
+        file.changed = evidence.get(file.path, 0.0)
+        file.score += HISTORY * best_score * file.changed
     highest = max((chunk.bm25 for chunk in pool), default=0.0) or 1.0
 
     def worth_showing(file: _ScoredFile, chunk: ChunkCandidate) -> tuple[bool, float, int]:
@@ -350,14 +354,6 @@ def _add_proximity(files: Iterable[_ScoredFile], proximity: Proximity, weight: f
                 return
 
 
-def _add_evidence(files: Sequence[_ScoredFile], evidence: Mapping[str, float]) -> None:
-    """Raise the scores of files that similar commits changed."""
-    highest = max((_shown_score(file.score) for file in files), default=0.0)
-    for file in files:
-        file.changed = evidence.get(file.path, 0.0)
-        file.score += HISTORY * highest * file.changed
-
-
 def _shown_score(sum_of_parts: float) -> float:
     """Return the score that results have, given the sum of its parts: above 0, and higher for a higher sum."""
     return 1 + sum_of_parts if sum_of_parts >= 0 else math.exp(sum_of_parts)
@@ -382,12 +378,17 @@ def _add_paths(files: Sequence[_ScoredFile], query: WordQuery, worths: Mapping[s
     first_word, path_words = (FIRST_WORD, PATH_WORDS) if query.long is None else (LONG_FIRST_WORD, LONG_PATH_WORDS)
     for file in files:
         if query.long is None:
-            file.score += EXACT_NAME * file.title.exact + EXACT_WORTH * _exact_worth(file.title, title)
+            exact = max((title[word] for word in file.title.stem), default=0.0) if file.title.exact else 0.0
+            file.score += EXACT_NAME * file.title.exact + EXACT_WORTH * exact / max(title.values())
         penalty, file.kinds = path_penalty(file.path, query, defining=file.defines)
         file.asked = names_in(query).weight(file.path)
-        file.score += penalty + file.asked + first_word * _first_word(file.title, query)
+        file.score += penalty + file.asked
+        if file.title.stem:  # the second word of the query counts half, the third a third, and so on
+            file.score += first_word / (1 + query.title.index(file.title.stem[0]))
     _add_scaled(files, [_path_score(file.words, worths) for file in files], path_words)
-    _add_folders(files, title)
+    every = sum(title.values())
+    for file in files:
+        file.score += FOLDER_WORDS * sum(title[word] for word in file.title.folder) / every
 
 
 def _title_worths(query: WordQuery, worths: Mapping[str, float]) -> dict[str, float]:
@@ -443,26 +444,6 @@ def _asks_for_definition(query: WordQuery) -> bool:
     return query.symbolic and not (text.isalpha() and text.islower())
 
 
-def _exact_worth(words: PathWords, worths: Mapping[str, float]) -> float:
-    """Return a number, at most 1, for a file whose name consists of consecutive words of the query; 0 for other files.
-
-    The number is the highest weight of the words in the name, divided by the highest weight of all words of the query.
-    """
-    return max((worths[word] for word in words.stem), default=0.0) / max(worths.values()) if words.exact else 0.0
-
-
-def _first_word(words: PathWords, query: WordQuery) -> float:
-    """Return 1 if a file name has the first word of the query, else 1/2 for the second, 1/3 for the third, and so on.
-
-    Return 0 if the file name has no word of the query.
-    """
-    return 1 / (1 + query.title.index(words.stem[0])) if words.stem else 0.0
-
-
-def _top_bm25(file: _ScoredFile) -> float:
-    return sum(share * chunk.bm25 for share, chunk in zip(_CHUNK_SHARES, file.chunks, strict=False))
-
-
 def _path_score(words: PathWords, worths: Mapping[str, float]) -> float:
     """Return BM25 of a path for the words of the query; a word that is in the path several times counts once."""
     length = 1 - _BM25_B + _BM25_B * words.parts / _MEAN_PARTS
@@ -474,12 +455,6 @@ def _add_scaled(files: Sequence[_ScoredFile], values: Sequence[float], weight: f
     highest = max(values, default=0.0) or 1.0
     for file, value in zip(files, values, strict=True):
         file.score += weight * value / highest
-
-
-def _add_folders(files: Iterable[_ScoredFile], worths: Mapping[str, float]) -> None:
-    every = sum(worths.values())
-    for file in files:
-        file.score += FOLDER_WORDS * sum(worths[word] for word in file.title.folder) / every
 
 
 def _similarities(files: Iterable[_ScoredFile]) -> dict[ChunkCandidate, float]:
@@ -552,11 +527,9 @@ def _further(query: WordQuery, files: Sequence[_ScoredFile]) -> Iterator[RankedC
 
 
 def most_relevant_lines(text: str, query: WordQuery, names: Sequence[tuple[int, str]] = ()) -> list[int]:
-    """Return the indexes, from 0, of the lines that define a symbol of the query, at most `_MAX_RELEVANT_LINES`.
+    """Return the indexes of the lines that define a symbol of the query, at most 16; else of those with the most words.
 
-    `names` has the index and the name of each line that defines one. If the text defines several symbols of the query,
-    only the first of them counts. If the text defines none, return the indexes of the lines that have the most words of
-    the query.
+    `names` has the index and the name of each line that defines one. Only the first symbol that is defined counts.
     """
     text = to_nfc(text)
     for symbol in query.symbols:

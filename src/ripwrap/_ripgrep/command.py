@@ -57,7 +57,6 @@ def search_query(
     mode: Mode = "json",
     *,
     include_zero: bool = False,
-    stats: bool = False,
     arguments: Collection[str] = ARGUMENTS,
     on: RgHost | None = None,
     captures: str | None = None,
@@ -65,11 +64,10 @@ def search_query(
 ) -> Query:
     """Return the query for a search that prints JSON, counts or paths.
 
-    `include_zero` also prints the count 0 of files without a match. `stats` adds rg's statistics after counts.
-    `arguments` are the names of the caller's other arguments, which an error about an unknown option may suggest. `on`
-    is the host that rg runs on. `captures` is the value of `--replace` with which rg lists the groups of each match
-    (`ripwrap._ripgrep.groups`). `pattern_file` is a file with the patterns, one on each line, for patterns that are too
-    long for a command line.
+    `include_zero` also prints the count 0 of files without a match. `arguments` are the names of the caller's other
+    arguments, which an error about an unknown option may suggest. `on` is the host that rg runs on. `captures` is the
+    value of `--replace` with which rg lists the groups of each match (`ripwrap._ripgrep.groups`). `pattern_file` is a
+    file with the patterns, one on each line, for patterns that are too long for a command line.
     """
     checked = _validate(SearchOptions, _FLAGS, options, arguments)
     if checked.get("case_sensitive") is False and checked.keys().isdisjoint(("ignore_case", "smart_case")):
@@ -88,7 +86,6 @@ def search_query(
             paths=tuple(_paths(paths)),
             cwd=_directory(cwd, on),
             include_zero=include_zero,
-            stats=stats,
             captures=captures,
             pattern_file=pattern_file,
             features=features,
@@ -169,10 +166,7 @@ def choosing_flags(query: Query) -> list[str]:
 
 
 def spell_file_flags(flags: Collection[str]) -> list[str]:
-    """Return the flags for the `ripwrap` program that choose the same files as the flags that an index has stored.
-
-    Flags with default values are left out.
-    """
+    """Return the flags of `ripwrap`, besides default values, that choose the files of the flags in an index."""
     usual = choosing_flags(files_query(os.curdir, (), VISIBLE_FILES))
     added = {f"--glob={_NOT_HIDDEN}", *_exclude({"iglob": True})}
     given = [one for one in flags if one not in usual and one not in added]
@@ -269,10 +263,7 @@ def _fill_contexts(options: SearchOptions) -> SearchOptions:
 
 
 def _limit_to_one(options: SearchOptions) -> SearchOptions:
-    """Return the options with `max_count=1` (0 stays 0) and without context.
-
-    With context, rg 15 continues to read the file after the first match (rg-facts 51).
-    """
+    """Return the options with `max_count=1` (0 stays 0), and no context: with it, rg 15 reads on (rg-facts 51)."""
     context = ("context", "before_context", "after_context", "passthru")
     plain = without_options(options, context)
     plain["max_count"] = min(1 if (most := options.get("max_count")) is None else most, 1)
@@ -398,12 +389,11 @@ def _text_path(path: StrPath) -> str:
 
 def plain_options(options: Mapping[str, Any]) -> SearchOptions:
     """Return the options with texts in place of paths, and tuples in place of other sequences."""
-    plain: dict[str, object] = {}
+    plain = dict(options)
     for name, value in options.items():
-        if isinstance(value, os.PathLike):
-            plain[name] = _text_path(value)
-        else:
-            plain[name] = value if isinstance(value, (str, int)) else tuple(map(_text_path, value))
+        if not isinstance(value, (str, int)):
+            given = cast("os.PathLike[str] | Iterable[StrPath]", value)
+            plain[name] = _text_path(given) if isinstance(given, os.PathLike) else tuple(map(_text_path, given))
     return cast("SearchOptions", plain)
 
 

@@ -23,7 +23,7 @@ reference to a group is checked before any file is changed. Python does not pars
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -78,10 +78,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    r"""Capturing groups of a pattern, and the pattern with which rg reports their texts.
-
-    The 'original' pattern is the pattern of the caller.
-    """
+    """Capturing groups of the caller's pattern (the original), and the pattern with which rg reports their texts."""
 
     pattern: str
     joined: str | None
@@ -102,10 +99,7 @@ class Groups:
         return max((*self.numbers, *self.deciding), default=0)
 
     def split(self, replacement: bytes) -> tuple[bytes | None, ...]:
-        """Return the text of each group of the original pattern, given the text that rg wrote for `replacement`.
-
-        The text is `None` for a group that is unset.
-        """
+        """Return the text of each group of the original, `None` if it is unset, given rg's text for `replacement`."""
         texts = replacement.split(self.separator.encode())
         rest = texts.pop()
         if len(texts) != self._count or rest:
@@ -178,10 +172,7 @@ def _deciding(group: _Group, groups: Sequence[_Group], edits: dict[int, str], *,
 
 
 def _replaced(pattern: str, edits: Mapping[tuple[int, int], str]) -> str:
-    """Replace parts of a pattern. `edits` maps the offsets (start, end) of a part to its new text.
-
-    A part inside another part is ignored.
-    """
+    """Replace the parts of a pattern that `edits` maps, by offsets, to new texts; a part inside another is ignored."""
     pieces: list[str] = []
     done = 0
     for (start, end), text in sorted(edits.items(), key=lambda one: (one[0][0], -one[0][1])):
@@ -232,10 +223,7 @@ class _Parser:
         return any(part.nullable for part, _, _ in branches)
 
     def _branch(self, *, verbose: bool, depth: int) -> tuple[_Part, int, int]:
-        """Parse a branch of an alternation.
-
-        Return the branch, the index of its first group, and the index after its last group.
-        """
+        """Parse a branch of an alternation; return it, the index of its first group, and that after its last."""
         start, end, nullable, plain = self._at, self._at, True, True
         first = len(self.groups)
         while True:
@@ -383,7 +371,8 @@ class _Parser:
         self._at += 1
         inside = self._text[begun : self._at]
         # `[\s\S]`, `[\w\W]` and `[\d\D]` match every character, also newlines.
-        self.multiline = self.multiline or any({f"\\{a}", f"\\{a.upper()}"} <= set(_escapes(inside)) for a in "swd")
+        escapes = set(re.findall(r"\\.", inside, re.DOTALL))
+        self.multiline = self.multiline or any({f"\\{a}", f"\\{a.upper()}"} <= escapes for a in "swd")
 
     def _escape(self) -> bool:
         """Parse an escape, which begins with a backslash; return True if it can match empty text."""
@@ -410,10 +399,6 @@ class _Parser:
         return character in "AzbB<>" or (self._pcre2 and (character in "ZGKgkEC" or character.isdigit()))
 
 
-def _escapes(text: str) -> Iterator[str]:
-    return (found[0] for found in re.finditer(r"\\.", text, re.DOTALL))
-
-
 PROBE = "\x01"
 """Text that rg searches with the patterns of `count_probe()` and `name_probe()`."""
 
@@ -422,7 +407,7 @@ MAX_GROUP = 1000
 
 _GROUP_USE = re.compile(r"\$(?:(\$)|\{([0-9A-Za-z_]+)\}|([0-9A-Za-z_]+))")
 _OTHER_REFERENCE = re.compile(r"(?<!\\)\\(?:([0-9])|g<(\w+)>)", re.ASCII)
-_PLAIN_NAME = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
+PLAIN_NAME = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
 _SEPARATOR = "\x02"
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u\{([0-9A-Fa-f]{1,6})\}|(.?))", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "\\": "\\"}
@@ -566,11 +551,6 @@ def name_probe(patterns: Sequence[str], name: str) -> str:
     rg cannot compile the returned pattern if `patterns` already have a group with this name.
     """
     return f"(?P<{name}>){_never(patterns)}"
-
-
-def is_name(reference: str) -> bool:
-    """Return True if a group can have this name."""
-    return bool(_PLAIN_NAME.fullmatch(reference))
 
 
 def missing_group(reference: str, count: int | None) -> ValueError:

@@ -22,7 +22,6 @@ from ripwrap._system.concurrency import in_thread
 from ripwrap._system.windows import IS_WINDOWS
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
-from ripwrap.models import PathError
 
 FAKE_FILES = "RIPWRAP_FAKE_FILES"
 """Environment variable that `ripwrap.testing` sets while a program in place of rg has files that no disk has."""
@@ -140,10 +139,21 @@ def check_end(query: Query, end: Exit) -> None:
     With `--max-count=0`, rg reads no path and reports no missing path (rg-facts 25).
     """
     if end.stderr and query.must_exist:
-        numbers = {error.path: _number_of(error) for error in end.path_errors() if error.path is not None}
+        numbers: dict[str, int] = {}
+        for error in end.path_errors():
+            found = _OS_ERROR.search(error.message)  # a message about something else has no number
+            number = 0 if found is None else errno.EIO if IS_WINDOWS else int(found[1])
+            numbers[error.path or ""] = _NUMBERS.get(error.kind, number)
         _check(query, numbers)
     paths = end.query.paths
-    if paths and (end.partial or end.query.silent) and all(_is_missing(end, path) for path in paths):
+    if not paths or not (end.partial or end.query.silent):
+        return
+    if end.query.on is None:
+        gone = all(_error_number(end.query, path) in _GONE for path in paths)
+    else:
+        missing = {error.path for error in end.path_errors() if error.kind == "missing"}
+        gone = all(path.removeprefix(DOT_SLASH) in missing for path in paths)
+    if gone:
         raise _error(dict.fromkeys(paths, errno.ENOENT), len(paths), "paths")
 
 
@@ -177,19 +187,6 @@ def _error_number(query: Query, path: str) -> int:
     needed = os.R_OK | os.X_OK if stat.S_ISDIR(mode) else os.R_OK
     effective = os.access in os.supports_effective_ids
     return 0 if os.access(full, needed, effective_ids=effective) else errno.EACCES
-
-
-def _number_of(error: PathError) -> int:
-    """Return the number of the system's error that rg reports for a path; 0 if the message is about something else."""
-    found = _OS_ERROR.search(error.message)
-    return _NUMBERS.get(error.kind, 0) or (0 if found is None else errno.EIO if IS_WINDOWS else int(found[1]))
-
-
-def _is_missing(end: Exit, path: str) -> bool:
-    """Return True if a path of an rg that has ended does not exist, or is a broken link."""
-    if end.query.on is None:
-        return _error_number(end.query, path) in _GONE
-    return any(error.kind == "missing" and error.path == path.removeprefix(DOT_SLASH) for error in end.path_errors())
 
 
 def _error(wrong: Mapping[str, int], total: int, argument: str, cwd: str = "") -> OSError:

@@ -193,8 +193,11 @@ async def _plan(query: Query, runner: Any, seconds: float | None) -> Plan:
             await runner.call(partial(_write, spool, batch, [one for one in texts if one.named is is_named]))
             if not batch.names:
                 continue
-            numbers = _numbers(batch.path) if is_named else (os.curdir,)
-            search = replace(_of_texts(query, mapped=mapped), cwd=batch.path, paths=numbers, overlay=None)
+            numbers = tuple(sorted(os.listdir(batch.path))) if is_named else (os.curdir,)
+            search = query.without(*_FILE_OPTIONS).with_(**_ALL_FILES)  # in path order
+            if not mapped and not search.options.get("mmap"):
+                search = search.with_(mmap=False)
+            search = replace(search, cwd=batch.path, paths=numbers, overlay=None)
             output = await run(search, lambda: WholeOutput(_check))
             blocks += _blocks(mode, b"".join(output.chunks), batch.name_of, stats)
     return Plan((Part(replace(disk, overlay=None), Overlaid(query, paths, mode, blocks, stats)),))
@@ -266,12 +269,6 @@ class Overlaid(Change):
 def _write(spool: Spool, batch: Batch, texts: Iterable[_Found]) -> None:
     for one in texts:
         spool.add(batch, one.path, one.text)
-
-
-def _of_texts(query: Query, *, mapped: bool) -> Query:
-    """Return the query that searches all files of a directory, in path order, without memory maps if not `mapped`."""
-    search = query.without(*_FILE_OPTIONS).with_(**_ALL_FILES)
-    return search if mapped or search.options.get("mmap") else search.with_(mmap=False)
 
 
 def _check(end: Exit) -> None:
@@ -402,10 +399,6 @@ def _inside(mirror: str, path: str) -> str:
 
 def _mirrored(mirror: str, root: str) -> str:
     return _inside(mirror, root) if os.path.isabs(root) else root
-
-
-def _numbers(folder: str) -> tuple[str, ...]:
-    return tuple(sorted(os.listdir(folder)))
 
 
 def _blocks(

@@ -119,7 +119,9 @@ def _upward_links(query: Query) -> Iterator[str]:
                 continue
             path = entry.name if folder == os.curdir else os.path.join(folder, entry.name)
             target = os.path.realpath(entry.path) if entry.is_symlink() else ""
-            if target and _leads_up(target, roots[root], here):
+            # rg itself does not enter a link to the searched directory, or to one below it.
+            top = roots[root]
+            if target and not _holds(top, target) and (_holds(target, here) or _holds(target, top)):
                 yield os.path.normpath(path.removeprefix(os.path.join(query.cwd, "")))
             elif target not in followed:
                 waiting.append((root, path, followed | ({target} - {""})))
@@ -130,11 +132,6 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
         return entry.is_dir()
     except OSError:  # a link to itself
         return False
-
-
-def _leads_up(target: str, root: str, cwd: str) -> bool:
-    """Return True if a directory holds the working directory or the searched directory, and rg would enter it."""
-    return not _holds(root, target) and (_holds(target, cwd) or _holds(target, root))
 
 
 def _holds(folder: str, path: str) -> bool:
@@ -214,10 +211,7 @@ def check_cwd(cwd: str) -> None:
 
 
 def split(query: Query) -> Sequence[Query]:
-    """Return the query, or several queries for parts of its paths if the paths are too long for one command line.
-
-    The order of the paths stays the same.
-    """
+    """Return the query, or several with parts of its paths, in order, if they are too long for one command line."""
     texts = tuple(query.texts())
     if sum(map(len, texts)) + MAX_FLAG * len(texts) < SHORT_TEXTS:
         return (query,)
@@ -385,10 +379,7 @@ class _Child:
         return end if self._change is None else self._change.exit(end)
 
     def _take(self) -> bytes | None:
-        """Wait for the next bytes of stdout and return them; `b""` at the end of stdout.
-
-        Return `None` if another program on a host wrote the bytes.
-        """
+        """Return the next bytes of stdout, `b""` at its end; `None` if another program on a host wrote them."""
         chunk = self._stdout.read(READ_BYTES)
         taken = self._opening.filter(chunk) if chunk and self._opening is not None else chunk
         self._wrote = self._wrote or bool(taken)
@@ -543,9 +534,7 @@ class BlockingOutput(_GivenOutput):
         """Return the whole output, then `b""`."""
         return self._take()
 
-    def wait(self) -> Exit:
-        """Return the exit of an rg that wrote this output."""
-        return self.end()
+    wait = _GivenOutput.end
 
 
 def timeout_error(seconds: float | None) -> TimeoutError:
@@ -556,11 +545,7 @@ def timeout_error(seconds: float | None) -> TimeoutError:
 
 
 class BlockingChild(_Child):
-    """A running rg process for a caller that blocks.
-
-    rg is killed `timeout` seconds after `begun`, a time of `time.monotonic()`. If `timeout` is `None`, there is no time
-    limit.
-    """
+    """A running rg for a caller that blocks; it is killed `timeout` seconds after `begun` (of `time.monotonic()`)."""
 
     def __init__(
         self, binary: RgBinary, query: Query, timeout: float | None, begun: float, change: Change | None = None

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
@@ -35,6 +35,7 @@ from ripwrap._ripgrep.process import (
     parse_stderr,
     slot,
 )
+from ripwrap._ripgrep.progress import Meter
 from ripwrap._ripgrep.protocols import Collector, Lock, OrderedCollector, Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.spool import OverdueError
@@ -42,10 +43,6 @@ from ripwrap._system.concurrency import CANCELLED, Cancellation, countdown, in_t
 from ripwrap.binary.probe import RgBinary, format_version
 from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import CapabilityError, DownloadFailedError, Hint, HintedText, SearchError, UnknownTypeError
-
-if TYPE_CHECKING:
-    from ripwrap._ripgrep.progress import Meter
-
 
 SUGGESTION_SECONDS = 2.0
 """Time limit in seconds for listing the file types, for the suggestions in an error about an unknown type."""
@@ -153,7 +150,7 @@ T = TypeVar("T")
 class _RgRunner(ABC):
     """Base class of the runners that start rg."""
 
-    def __init__(self, rg: Rg, *, meter: "Meter | None" = None) -> None:
+    def __init__(self, rg: Rg, *, meter: Meter | None = None) -> None:
         """Set the rg to run, and the meter that reports the progress; `None` reports no progress."""
         self._rg = rg
         self._meter = meter
@@ -199,7 +196,7 @@ class _RgRunner(ABC):
 
     @abstractmethod
     async def _run(
-        self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan, meter: "Meter | None"
+        self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan, meter: Meter | None
     ) -> tuple[C, Exit, bool]:
         """Run rg for each part of the plan; `seconds` are left for the step, with the wait for a slot.
 
@@ -215,7 +212,7 @@ class AsyncRunner(_RgRunner):
         return await find_usable_rg(query, self._rg, seconds)
 
     async def _run(
-        self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan, meter: "Meter | None"
+        self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan, meter: Meter | None
     ) -> tuple[C, Exit, bool]:
         deadline = math.inf if seconds is None else anyio.current_time() + seconds
         async with AsyncRuns(plan, binary, ordered=step.query.streamed) as runs, AsyncExitStack() as slots:
@@ -273,7 +270,7 @@ class AsyncRunner(_RgRunner):
 class BlockingRunner(_RgRunner):
     """Runner for blocking calls: its methods are coroutines that block the thread and never suspend."""
 
-    def __init__(self, rg: Rg, *, timeout: float | None = None, meter: "Meter | None" = None) -> None:
+    def __init__(self, rg: Rg, *, timeout: float | None = None, meter: Meter | None = None) -> None:
         """Set the rg to run, the seconds for installing it (`None` is two minutes), and the meter for the progress."""
         super().__init__(rg, meter=meter)
         self._install_timeout = timeout
@@ -283,7 +280,7 @@ class BlockingRunner(_RgRunner):
         return find_usable_rg_blocking(query, self._rg, self._install_timeout if seconds is None else seconds)
 
     async def _run(
-        self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan, meter: "Meter | None"
+        self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan, meter: Meter | None
     ) -> tuple[C, Exit, bool]:
         begun = time.monotonic()
         made = BlockingRuns(plan, binary, seconds, begun, ordered=step.query.streamed)
@@ -433,7 +430,7 @@ def _is_full(collector: Collector) -> bool:
     return bool(getattr(collector, "full", False))
 
 
-def _begin(step: Step[C], meter: "Meter | None") -> C:
+def _begin(step: Step[C], meter: Meter | None) -> C:
     if meter is not None:
         meter.begin_run()
     return step.collector()
@@ -447,7 +444,7 @@ async def _feed(collector: Collector, chunk: bytes) -> None:
         collector.feed(chunk)
 
 
-async def _read(child: AsyncChild | AsyncOutput, collector: Collector, meter: "Meter | None", deadline: float) -> bool:
+async def _read(child: AsyncChild | AsyncOutput, collector: Collector, meter: Meter | None, deadline: float) -> bool:
     """Read rg's output until the collector is full. Kill rg then, or at the deadline; at this, return True."""
     with anyio.CancelScope(deadline=deadline) as scope:
         while not _is_full(collector) and (chunk := await child.read(whole=collector.ended)):
@@ -471,7 +468,7 @@ async def _ask(runs: AsyncRuns, slots: AsyncExitStack, deadline: float) -> bool:
     return bool(runs.pending)
 
 
-def _read_blocking(child: BlockingChild | BlockingOutput, collector: Collector, meter: "Meter | None") -> None:
+def _read_blocking(child: BlockingChild | BlockingOutput, collector: Collector, meter: Meter | None) -> None:
     """Read rg's output until the collector is full, and kill rg then; at the time limit, the child kills it."""
     while not _is_full(collector) and (chunk := child.read(whole=collector.ended)):
         collector.feed(chunk)

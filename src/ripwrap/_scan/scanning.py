@@ -1,9 +1,8 @@
 """State of a scan: the runs of rg that are left, what they found, and the search of the found lines.
 
-Keywords of rules: drop the matches in files that have none of the keywords of their rule.
-
-gitleaks compares keywords and files in lower case, in all of Unicode. Here, rg looks for the keywords and ignores case,
-so the keywords and the files are folded in the same way, and rg decodes the files as in the search for the rules.
+Matches in files that have none of the keywords of their rule are dropped. gitleaks compares keywords and files in lower
+case, in all of Unicode. Here, rg looks for the keywords and ignores case, so the keywords and the files are folded in
+the same way, and rg decodes the files as in the search for the rules.
 """
 
 import math

@@ -10,7 +10,6 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from ripwrap._text import shown
@@ -116,12 +115,10 @@ def parse_release(rg: Path) -> tuple[str, str]:
     return parse_folder_name(rg.parent.name)
 
 
-def installed(path: Path) -> Iterator[Path]:
-    """Return an iterator over the paths of all rgs in a cache, also of damaged rgs; the newest release comes first."""
+def installed(path: Path) -> list[Path]:
+    """Return the paths of all rgs in a cache, also of damaged rgs; the newest release comes first."""
     found = [rg for rg in path.glob(f"ripgrep-*/{NAME}") if parse_release(rg)[0]]
-    return iter(
-        sorted(found, key=lambda rg: [int(part) for part in re.findall(r"\d+", rg.parent.name)[:3]], reverse=True)
-    )
+    return sorted(found, key=lambda rg: [int(part) for part in re.findall(r"\d+", rg.parent.name)[:3]], reverse=True)
 
 
 def damage(rg: Path) -> str:

@@ -226,14 +226,14 @@ async def resolve(rg: Rg = None) -> RgBinary:
             to do.
         BinaryError: `rg` or `RIPWRAP_RG` cannot be used, or the installation failed.
     """
-    if found := _remembered(rg):
-        return found
-    return await in_thread(lambda: find(rg))
+    found, _ = _remembered(rg)
+    return await in_thread(lambda: find(rg)) if found is None else found
 
 
 def find(rg: Rg = None, *, timeout: float | None = None, install: bool = True) -> RgBinary:
     """Find the rg to use, blocking, as `resolve()`; unless there is one, `install` one, within at most 120 seconds."""
-    if found := _remembered(rg):
+    found, key = _remembered(rg)
+    if found is not None:
         return found
     seen: list[Candidate] = []
     for candidate in candidates(_absolute_name(rg)):
@@ -248,7 +248,7 @@ def find(rg: Rg = None, *, timeout: float | None = None, install: bool = True) -
         binary = _install_missing(places, timeout)
     if len(_found) > MAX_REMEMBERED:
         _found.clear()
-    return _found.setdefault(_memory_key(rg), binary)
+    return _found.setdefault(key, binary)
 
 
 def explain(rg: Rg = None) -> tuple[Candidate, ...]:
@@ -354,13 +354,18 @@ def install_blocking(
     from ripwrap.binary import installer  # late: it imports httpx and filelock
 
     check_timeout(timeout)
+    given = cache.mirrors() if mirrors is None else [mirrors] if isinstance(mirrors, str) else list(mirrors)
+    allowed = cache.allowed_offline(given)
+    if not allowed and cache.offline():
+        instructions = _offline_instructions().removeprefix("or ")
+        raise DownloadFailedError(f"RIPWRAP_OFFLINE is set, so nothing is downloaded;\n{instructions}")
     release = installer.Release(
         version or cache.version_to_install(), sha256 or cache.sha256(), allow_unpinned=allow_unpinned
     )
     path, fresh = installer.install(
         release,
         dest=Path(dest).absolute() if dest is not None else None,
-        mirrors=_allowed_mirrors(cache.mirrors() if mirrors is None else mirrors),
+        mirrors=allowed,
         timeout=timeout,
         progress=progress,
         cancelled=CANCELLED.get(),
@@ -368,15 +373,6 @@ def install_blocking(
         advice=advice,
     )
     return RgBinary(path, "download" if fresh else "cache")
-
-
-def _allowed_mirrors(mirrors: Sequence[str]) -> list[str]:
-    """Return the mirrors that may be used."""
-    allowed = cache.allowed_offline([mirrors] if isinstance(mirrors, str) else list(mirrors))
-    if not allowed and cache.offline():
-        instructions = _offline_instructions().removeprefix("or ")
-        raise DownloadFailedError(f"RIPWRAP_OFFLINE is set, so nothing is downloaded;\n{instructions}")
-    return allowed
 
 
 def _absolute_name(rg: Rg) -> str | None:
@@ -387,24 +383,21 @@ def _absolute_name(rg: Rg) -> str | None:
     return os.path.abspath(named) if os.path.dirname(named) else named
 
 
-def _memory_key(rg: Rg) -> _Key:
-    """Return the key for caching the choice of rg: all values on which the choice depends."""
+def _remembered(rg: Rg) -> tuple[RgBinary | None, _Key]:
+    """Return the rg that was found before, and the key for it: all values on which the choice of rg depends."""
+    if isinstance(rg, RgBinary):
+        return rg, ()
     named = os.environ.get("RIPWRAP_RG") or ""
     beside = None
     if os.path.dirname(named) and not os.path.isabs(named):
         with suppress(FileNotFoundError):
             beside = os.getcwd()
-    return (_absolute_name(rg), beside, os.environ.get("PATH"), *map(os.environ.get, cache.VARIABLES))
-
-
-def _remembered(rg: Rg) -> RgBinary | None:
-    if isinstance(rg, RgBinary):
-        return rg
-    found = _found.get(_memory_key(rg))
+    key = (_absolute_name(rg), beside, os.environ.get("PATH"), *map(os.environ.get, cache.VARIABLES))
+    found = _found.get(key)
     if found is not None and why_not_runnable(found.path):
         _found.clear()
-        return None
-    return found
+        return None, key
+    return found, key
 
 
 def _refuse_chosen(seen: Sequence[Candidate]) -> str:

@@ -33,10 +33,11 @@ from ripwrap.cli.flags import (
     TerminalSearch,
     history_options,
     refuse_together,
+    spell_as_flag,
     stdin_is_pipe,
 )
-from ripwrap.cli.terminal import FAILED
-from ripwrap.errors import Hint, combination_error
+from ripwrap.cli.terminal import FAILED, complain
+from ripwrap.errors import Hint, combination_error, spell_error
 from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
@@ -165,10 +166,10 @@ def _print_results(searches: Sequence[TerminalSearch], mode: str, *, quiet: bool
         show = printer.count
     elif run.records:
         show = output.print_record
-    return output.print_results(lambda: _results(searches, mode, limit), show, run)
+    return output.print_results(lambda: _results(searches, mode, limit, quiet=quiet), show, run)
 
 
-def _results(searches: Sequence[TerminalSearch], mode: str, limit: int | None) -> Iterator[object]:
+def _results(searches: Sequence[TerminalSearch], mode: str, limit: int | None, *, quiet: bool) -> Iterator[object]:
     """Yield the results of all searches, and one summary; the first path that is missing is an error at the end."""
     from ripwrap.cli.output import NO_RESULTS
     from ripwrap.models import PathError, Summary
@@ -203,8 +204,10 @@ def _results(searches: Sequence[TerminalSearch], mode: str, limit: int | None) -
             missing = missing or error
     if summary:
         yield summary.model_copy(update={"errors": tuple(errors)})
-    if missing:
+    if missing and not (quiet and limit == 0):
         raise missing
+    if missing and not searches[0].run.no_messages:  # as in rg, a match is enough
+        complain(spell_error(missing, spell_as_flag))
 
 
 search: Command = Command(

@@ -205,13 +205,14 @@ class RipwrapBackend(BackendProtocol):
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
         """Return the bytes of each file, or an error for a file that cannot be read or is larger than 32 MiB."""
-        return [self._download(path) for path in paths]
-
-    def _download(self, path: str) -> FileDownloadResponse:
-        try:
-            return FileDownloadResponse(path=path, content=self.workspace.read_bytes(self._inside(path)))
-        except TOOL_ERRORS as error:
-            return FileDownloadResponse(path=path, error=_code(error) or self.workspace.error_text(error))
+        found: list[FileDownloadResponse] = []
+        for path in paths:
+            try:
+                content = self.workspace.read_bytes(self._inside(path))
+                found.append(FileDownloadResponse(path=path, content=content))
+            except TOOL_ERRORS as error:
+                found.append(FileDownloadResponse(path=path, error=_code(error) or self.workspace.error_text(error)))
+        return found
 
     def _find(self, pattern: str, inside: str) -> tuple[list[str], bool]:
         """Return the files that a glob matches, and True if the list is complete."""

@@ -1,7 +1,5 @@
 """Read the state of files, and the current branch from `.git` without running git.
 
-Read the current branch of a directory from `.git`, without running git.
-
 For each branch, an index has a view: a record of the files of the branch. The view has the name of the branch.
 
 The page https://git-scm.com/docs/gitrepository-layout describes `.git`. A downloaded directory may have a hostile

@@ -1,8 +1,10 @@
 """Get the status of an index, check it for damage, and remove unused content (prune it)."""
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any, Literal, TypeAlias
 
 from ripwrap._text import as_utf8, shown
@@ -23,7 +25,6 @@ from ripwrap.index.storage.database import (
     write_transaction,
 )
 from ripwrap.index.storage.engine import RebuildError
-from ripwrap.index.storage.packages import Connection, sqlite3
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused, sent_to
 from ripwrap.index.trigrams import Trigrams
@@ -305,7 +306,13 @@ def _prune(database: Connection, store: Store, *, vectors: bool) -> PruneResult:
         for blob in blobs:
             check()
             chunks += remove_unused(database, blob)
-        removed = _prune_vectors(database) if vectors else 0
+        removed = 0
+        if vectors:  # of texts that no chunk has, and of a wrong size
+            removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
+            removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
+        if removed:
+            database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
+            database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
         views = {row for (row,) in database.execute("SELECT id FROM view")}
     store.files.remove_vectors(keep=views)
     store.postings.clean(database)
@@ -319,16 +326,6 @@ def _prune(database: Connection, store: Store, *, vectors: bool) -> PruneResult:
         vectors=removed,
         bytes=max(before - store.files.size(), 0),
     )
-
-
-def _prune_vectors(database: Connection) -> int:
-    """Remove the embeddings of texts that no chunk has, and embeddings of a wrong size; return their number."""
-    removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
-    removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
-    if removed:
-        database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
-        database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
-    return removed
 
 
 def _compact(database: Connection) -> None:

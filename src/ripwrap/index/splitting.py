@@ -1,12 +1,7 @@
 """Read a file, split it into chunks, and find the names that each chunk defines and its words, for the index.
 
-This work takes most of the time of a refresh, and needs neither the database nor tantivy. So the files
-of a large refresh are split in worker processes, because Python uses one CPU per process.
-
-The workers get paths, and send back the data that the index stores for each file. The main process, which refreshes the
-index, writes the data in the order of the paths, so the index is the same as without workers. Only the main process
-opens the index, so a worker may be killed at any time. If a worker ends or cannot be started, the main process splits
-the files of this worker.
+This takes most of the time of a refresh, and needs neither the database nor tantivy: worker processes do it for a large
+refresh. The main process alone writes the index, in the order of the paths, and splits the files of a worker that ends.
 """
 
 import hashlib
@@ -149,10 +144,7 @@ def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[ChunkSpan]:
 
 
 class _WordCharacters(dict[int, str]):
-    """Table for `str.translate()` that replaces each character by a space, except the characters of words.
-
-    The characters of words are letters, numbers, marks and private-use characters, as in `word_query.TOKENIZE`.
-    """
+    """Table for `str.translate()` that keeps characters of words, as in `word_query.TOKENIZE`; others are spaces."""
 
     def __missing__(self, code: int) -> str:
         kind = unicodedata.category(chr(code))

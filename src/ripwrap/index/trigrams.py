@@ -20,10 +20,12 @@ tantivy is made when it is first needed. It is rebuilt if it is damaged or docum
 import codecs
 import logging
 import secrets
+import sqlite3
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from sqlite3 import Connection
 
 from ripwrap._ripgrep.literals import AllOf, Required, fold
 from ripwrap._system.safe_open import without_replaced
@@ -40,7 +42,7 @@ from ripwrap.index.storage.database import (
     write_transaction,
 )
 from ripwrap.index.storage.engine import EngineFolder, EngineState, RebuildError, engine_errors, reading_state
-from ripwrap.index.storage.packages import Connection, sqlite3, tantivy
+from ripwrap.index.storage.packages import tantivy
 from ripwrap.index.storage.postings import change_count, is_folder
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, number_of
@@ -59,9 +61,7 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
 """Literal of a search whose result is not used: a search for any literal first indexes the new contents of a view."""
 _INDEXED, _NEVER = 1, -1
-"""Factors of the id in the column `trigrams`: the content has a document, or never gets a document. NULL means that the
-content has not been read yet. The id is in the value, so that damaged values are found.
-"""
+"""Values of the column `trigrams`: the content has a document, or never gets one; NULL before it was read."""
 
 _SELECT_MISSING = (
     "SELECT blob.id, blob.path, blob.digest FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = ?"
@@ -188,8 +188,11 @@ class Trigrams:
                     engine = self._engine_to_write(database)
                     writer = stack.enter_context(engine.writing(files))
                 with engine_errors(engine.path, writing=True):
-                    writer.add_document(_document(blob, text))
-        database.executemany("UPDATE blob SET trigrams = ? * id WHERE id = ?", marks)
+                    document = tantivy.Document()
+                    document.add_integer("blob", blob)
+                    document.add_text("text", fold(text).decode("latin-1"))
+                    writer.add_document(document)
+        database.executemany("UPDATE blob SET trigrams = ? WHERE id = ?", marks)
         change_count(database, sum(value == _INDEXED for value, _ in marks), "trigrams")
 
     def _engine_to_write(self, database: Connection) -> EngineFolder:
@@ -254,7 +257,9 @@ class Trigrams:
     def _engine(self, name: str) -> EngineFolder:
         path = self._store.folder / name
         if self._opened is None or self._opened.path != path:
-            self._opened = EngineFolder(path, _schema, {"trigrams": _analyzer()})
+            self._opened = EngineFolder(
+                path, _schema, {"trigrams": tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3, False)).build()}
+            )
         return self._opened
 
 
@@ -315,18 +320,6 @@ def _schema() -> "tantivy.Schema":
     builder.add_integer_field("blob", fast=True, indexed=True)
     builder.add_text_field("text", tokenizer_name="trigrams", index_option="basic")
     return builder.build()
-
-
-@cache
-def _analyzer() -> "tantivy.TextAnalyzer":
-    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3, False)).build()
-
-
-def _document(blob: int, text: bytes) -> "tantivy.Document":
-    document = tantivy.Document()
-    document.add_integer("blob", blob)
-    document.add_text("text", fold(text).decode("latin-1"))
-    return document
 
 
 def _not_replaced(view: View, paths: Iterable[str]) -> Iterator[str]:

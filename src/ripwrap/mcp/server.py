@@ -4,7 +4,6 @@ import functools
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -40,7 +39,7 @@ from ripwrap.mcp.definitions import (
     read_resource,
 )
 from ripwrap.options import StrPath
-from ripwrap.workspace.arguments import TOOL_ERRORS, find_tool, tool_names
+from ripwrap.workspace.arguments import TOOL_ERRORS, comma_separated, find_tool, tool_names
 from ripwrap.workspace.deny import DenyRules
 
 if TYPE_CHECKING:
@@ -207,7 +206,7 @@ def _definitions(offer: Offer) -> list[types.Tool]:
 def _chosen(tools: Literal["core"] | Sequence[str], made: Iterable[str]) -> tuple[str, ...]:
     """Return the names of the chosen tools, in the order of all tools."""
     every = definitions()
-    asked = CORE if tools == "core" else _named(tools) if isinstance(tools, str) else tools
+    asked = CORE if tools == "core" else comma_separated(tools) if isinstance(tools, str) else tools
     chosen = {find_tool(name, every.values()).name for name in asked}
     if lacking := sorted(chosen.difference(made)):
         option = every[lacking[0]].needs
@@ -215,12 +214,6 @@ def _chosen(tools: Literal["core"] | Sequence[str], made: Iterable[str]) -> tupl
     if not chosen:
         raise ValueError(HintedText("no tool is named; name one in ", Hint("tools"), ", or leave it out for all"))
     return tuple(name for name in made if name in chosen)
-
-
-def _named(tools: str) -> list[str]:
-    from ripwrap.workspace.arguments import comma_separated  # late: it makes models
-
-    return comma_separated(tools)
 
 
 def _without(arguments: Mapping[str, Any], rare: Collection[str]) -> dict[str, Any]:
@@ -277,7 +270,7 @@ class _RunningCall:
             result = await workspace.call_result(name, arguments, progress=self._note_found)
             text = _content(workspace.text(result))
             # In a thread, because the values may have megabytes before they are cut.
-            values = await in_thread(partial(workspace.structured, result)) if self._structured else None
+            values = await in_thread(lambda: workspace.structured(result)) if self._structured else None
             self.result = types.CallToolResult(content=text, structured_content=values)
         except TOOL_ERRORS as error:
             self.result = _error_result(workspace.error_text(error))

@@ -134,7 +134,9 @@ class Gate:
         origins = [value for name, value in given if name == b"origin"]
         if len(hosts) != 1 or not self._is_allowed(hosts[0]):
             await Response("Invalid Host header: start the server with --allowed-host", 421)(scope, receive, send)
-        elif len(origins) > 1 or not all(map(self._is_allowed_origin, origins)):
+        elif len(origins) > 1 or not all(
+            (found := _ORIGIN.fullmatch(origin)) and self._is_allowed(found["authority"]) for origin in origins
+        ):
             await Response("Invalid Origin header: start the server with --allowed-host", 403)(scope, receive, send)
         else:
             has_session = any(name == b"mcp-session-id" for name, _ in given)
@@ -143,10 +145,6 @@ class Gate:
     def _is_allowed(self, authority: str) -> bool:
         address = parse_authority(authority)
         return address is not None and not self._allowed.isdisjoint({address, (address[0], None)})
-
-    def _is_allowed_origin(self, origin: str) -> bool:
-        found = _ORIGIN.fullmatch(origin)
-        return found is not None and self._is_allowed(found["authority"])
 
     async def _explaining(self, scope: Scope, receive: Receive, send: Send, explained: set[int]) -> None:
         """Pass a request on; replace an answer that a limit is reached by one that says how to set the limit."""

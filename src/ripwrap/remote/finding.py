@@ -1,7 +1,5 @@
 r"""Shell scripts that find, install, run and kill an rg on a host, and what their answers mean; no I/O.
 
-Shell script that runs rg on a host and kills it when stdin is closed; and the exit codes of this script.
-
 Each command of ssh and docker starts `sh` with one of the scripts of this package, and passes paths and patterns as
 arguments. So no script contains a string that a caller passed.
 
@@ -10,10 +8,9 @@ The exit code of rg is mapped to a range that no other program uses: not a shell
 ended, or that the shell could not run it. For example, docker exits with 1 if a container is not running; this cannot
 be confused with 'no matches'.
 
-Quote arguments for the shell of another machine; no I/O. All text for a shell is quoted in this module.
-
-ssh joins its arguments with spaces, and the login shell of the other machine parses the result (ssh(1), RFC 4254
-section 6.5). `quote()` is like `shlex.quote()`, but quotes bytes. It also respects shells other than sh:
+All text for a shell is quoted in this module. ssh joins its arguments with spaces, and the login shell of the other
+machine parses the result (ssh(1), RFC 4254 section 6.5). `quote()` is like `shlex.quote()`, but quotes bytes. It also
+respects shells other than sh:
 
 - It quotes `=word` and `~`, which zsh expands, and `%`, which fish before version 3 expands.
 - It puts a backslash outside of single quotes, because fish reads `\\` and `\'` in single quotes as escapes.

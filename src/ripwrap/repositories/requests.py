@@ -3,12 +3,10 @@
 A request is run in an event loop of this process, or in an event loop that a worker (a process of an executor) starts
 for it. A worker returns a long result in several pages.
 
-When a call of `Repositories` ends, end the tasks that it runs in the processes of an executor.
-
-An executor does not interrupt a running task, even if the future of the task is cancelled. So each call has a file, the
-lease, which the calling process touches as long as the call runs. Each task watches this file. The task and its rg end
-if the file is removed, because the call has then ended. They also end if the file is not touched for `LEASE_SECONDS`,
-because the calling process has then ended or hangs.
+When a call of `Repositories` ends, so do its tasks. An executor does not interrupt a running task, even if the future
+of the task is cancelled. So each call has a file, the lease, which the calling process touches as long as the call
+runs. Each task watches this file. The task and its rg end if the file is removed, because the call has then ended. They
+also end if the file is not touched for `LEASE_SECONDS`, because the calling process has then ended or hangs.
 
 A worker on another machine sees the file only if the directory is shared. A worker of Dask also checks whether Dask has
 cancelled the task. Any other worker that does not see the file ends a task only at the time limit of the task.

@@ -45,7 +45,8 @@ class FakeRg:
     @property
     def patterns(self) -> list[tuple[str, ...]]:
         """Patterns of each search so far."""
-        searches = (tuple(_regexps(call)) for call in self.calls)
+        flags, given = (call[: (*call, "--").index("--")] for call in self.calls), "--regexp="
+        searches = (tuple(one.removeprefix(given) for one in call if one.startswith(given)) for call in flags)
         return [patterns for patterns in searches if patterns]
 
 
@@ -94,9 +95,13 @@ def fake(
         FileNotFoundError: A file of `recorded` does not exist.
         NotImplementedError: The system is Windows, which starts no script as a program.
     """
-    outputs = {pattern: _output(given) for pattern, given in (recorded or {}).items()}
+    raw_texts = {path: text.encode() if isinstance(text, str) else text for path, text in (texts or {}).items()}
+    outputs = {
+        pattern: given if isinstance(given, bytes) else Path(given).read_bytes()
+        for pattern, given in (recorded or {}).items()
+    }
     settings = {
-        "texts": {path: _latin(text) for path, text in (texts or {}).items()},
+        "texts": {path: raw.decode("latin-1") for path, raw in raw_texts.items()},
         "recorded": {pattern: raw.decode("latin-1") for pattern, raw in outputs.items()},
         "types": {name: list(globs) for name, globs in (types or {}).items()},
         "path": sys.path,
@@ -138,20 +143,6 @@ def misbehaving(behavior: Behavior) -> Generator[Path]:
         program = _write(Path(directory), os.path.join(_HERE, "behaviors.py"), behavior)
         with _named(program):
             yield program
-
-
-def _regexps(call: Sequence[str]) -> Generator[str]:
-    for argument in call[: call.index("--")] if "--" in call else call:
-        if argument.startswith("--regexp="):
-            yield argument.removeprefix("--regexp=")
-
-
-def _output(given: bytes | str | os.PathLike[str]) -> bytes:
-    return given if isinstance(given, bytes) else Path(given).read_bytes()
-
-
-def _latin(text: str | bytes) -> str:
-    return (text.encode() if isinstance(text, str) else text).decode("latin-1")
 
 
 def _write(directory: Path, *arguments: str) -> Path:

@@ -153,13 +153,7 @@ def parse_place(text: str) -> tuple[str, Anchor]:
 
 
 def labels(first: int, hashes: Sequence[str], count: int) -> list[str]:
-    """Return the label of each line of a range: the anchor if the hash of the line is known, otherwise the number.
-
-    Args:
-        first: Number of the first line.
-        hashes: Hashes of the lines; empty for labels that are only numbers.
-        count: Number of lines.
-    """
+    """Return the label of each line of a range: the anchor if the hash of the line is known, otherwise the number."""
     numbers = range(first, first + count)
     return [str(Anchor(number, hashes[at])) if at < len(hashes) else str(number) for at, number in enumerate(numbers)]
 
@@ -376,10 +370,7 @@ def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, st
 
 
 def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument for a provider's strict mode.
-
-    The schema has neither the keyword `default` nor bounds; null stands for the default value.
-    """
+    """Return the schema of an argument for a strict mode: without bounds, and null stands for the default value."""
     value = {key: about[key] for key in ("type", "items", "enum") if key in about}
     if "default" not in about:
         return {"description": about["description"], **value}

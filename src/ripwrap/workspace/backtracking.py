@@ -80,11 +80,7 @@ class _Rest:
 
 
 def bounded(pattern: str) -> Bounded:
-    """Return the pattern for Python, where a repetition that may be slow has a maximum.
-
-    Raises:
-        ValueError: The pattern has syntax that rg and Python do not share.
-    """
+    """Return the pattern for Python, where a repetition that may be slow has a maximum."""
     flags = _FLAGS.match(pattern)
     reader = _PatternReader(pattern, flags.end() if flags else 0)
     found = _alternation(reader.branches(flags[1] if flags else "", 0), _Rest())

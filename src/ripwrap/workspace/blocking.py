@@ -100,7 +100,7 @@ class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
         r"""Search the contents of files with a regular expression (ripgrep), and show the lines that match.
 
         The answer names each file, then its lines: `42: …` is a match, `43- …` is context. Matches are taken from all
-        files in rotation. The last line, in parentheses, gives the number of all matches, what was left out and how to
+        files in rotation. The last line, in parentheses, gives the number of matches, what was left out and how to
         get it. Use the line numbers to read more of a file. Hidden files and files that .gitignore excludes are left
         out.
 

@@ -74,10 +74,7 @@ async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float =
 
 
 def by_age(cwd: str, paths: Sequence[str]) -> list[str]:
-    """Sort paths by the time of their last change, the newest first; paths with equal times keep their order.
-
-    A path that does not exist any more comes last.
-    """
+    """Sort paths by the time of their last change, the newest first, stably; a path that is gone comes last."""
 
     def negative_mtime(path: str) -> float:
         try:

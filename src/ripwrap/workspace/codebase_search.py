@@ -5,7 +5,6 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
 from typing_extensions import TypedDict
@@ -156,9 +155,9 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
             ranking = "hybrid" if answer.by_vectors else "index"
             chunks = answer.chunks
             notes += answer.notes
-        if settings.redact:
-            chunks = await run.call(partial(_redacted, settings, settings.redact, scope, chunks))
-        return await run.call(partial(_fit_to_budget, settings, scope, query, chunks, limit, ranking, notes))
+        if redact := settings.redact:
+            chunks = await run.call(lambda: _redacted(settings, redact, scope, chunks))
+        return await run.call(lambda: _fit_to_budget(settings, scope, query, chunks, limit, ranking, notes))
 
 
 async def _rank(call: ToolCall, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
@@ -177,7 +176,7 @@ async def _rank(call: ToolCall, scope: Scope, query: str, limit: int, errors: li
     )
     evidence = NO_EVIDENCE
     if not location.several:
-        evidence = await run.call(partial(call.history().evidence, location.cwd, request.query))
+        evidence = await run.call(lambda: call.history().evidence(location.cwd, request.query))
     return await run_rank(run, replace(request, depth=DEEP, evidence=evidence))
 
 
@@ -251,10 +250,11 @@ def _fit_to_budget(
         return len(str(filled(places, whole, next_lines))) <= settings.max_chars
 
     most = min(len(chunks), limit)
-    named = partial(shown, lines=0)
-    count = len(shortened(named, min(most, NAMED_RESULTS), int(settings.max_chars * NAMES_SHARE)).places)
+    count = len(
+        shortened(lambda count: shown(count, 0), min(most, NAMED_RESULTS), int(settings.max_chars * NAMES_SHARE)).places
+    )
     if count < min(most, 1):
-        return shortened(named, most, settings.max_chars)
+        return shortened(lambda count: shown(count, 0), most, settings.max_chars)
     more, room = range(count + 1, most + 1), settings.max_chars * TEXT_SHARE
     count += bisect_left(more, True, key=lambda number: len(str(shown(number))) > room)
     best = expand_chunks(chunks[:count], read, fits)

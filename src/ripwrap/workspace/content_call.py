@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ripwrap._ripgrep.command import search_query
@@ -30,6 +29,16 @@ if TYPE_CHECKING:
     from ripwrap.workspace.grep_items import ItemSearch
 
 
+MANY_MATCHES = 50_000
+"""Number of matches that are counted; of more, an answer says that there are at least so many."""
+
+IN_ORDER_SECONDS = 2.0
+"""Time limit in seconds for the search in the order of paths, for which rg uses one thread."""
+
+SECONDS = 1.0
+"""Time limit in seconds for a search in other spellings."""
+
+
 class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
     """Collector that takes the first match of every file, then the second, and so on, and reports progress.
 
@@ -44,10 +53,16 @@ class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
         progress: ReportProgress | None,
         *,
         joined: bool = False,
+        enough: tuple[int, int] | None = None,
     ) -> None:
-        """Set the page and the filters; `joined` is True if a record may have several matches."""
+        """Set the page and the filters.
+
+        `joined` is True if a record may have several matches. With at least as many matches and more files than
+        `enough` says, rg is ended.
+        """
         super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
         self._progress = progress
+        self._enough = enough
         self._counts_together = not joined
         self._hits = Counter[str]()
 
@@ -63,6 +78,8 @@ class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output, and report the number of matches so far."""
         super().feed(chunk)
+        if self._enough is not None and not self.ended:
+            self.full = self.matches >= self._enough[0] and self.files > self._enough[1]
         if self._progress is not None:
             self._progress(self.matches)
 
@@ -107,11 +124,13 @@ class ContentCall:
             options["pcre2"] = True
         return cast("SearchOptions", options)
 
-    def ended_after(self, *, timed_out: bool) -> float | None:
-        """Return the time limit in seconds if the search, or the listing before it, was stopped at that limit.
+    @property
+    def named_files(self) -> int:
+        """Maximum number of files that the first page names, even if their matches are not shown."""
+        return min(max(self.arguments.max_matches, 10), 100)
 
-        Otherwise, return `None`.
-        """
+    def ended_after(self, *, timed_out: bool) -> float | None:
+        """Return the time limit in seconds if the search, or the listing before it, was stopped there; else `None`."""
         return self.scope.timeout if timed_out or self.incomplete else None
 
     def query(self, options: Mapping[str, object], mode: Mode = "json") -> Query:
@@ -151,12 +170,32 @@ class ContentCall:
         query = self.query(options, mode)
         return query if self.candidates is None else replace(query, place=self.candidates)
 
-    def first_step(self, page_request: PageRequest) -> Step[RoundRobinMatchCollector]:
-        """Return the step that searches for the matches, with the options of the call."""
-        query = self.first_query(self.options)
-        known = (page_request, self.allowed, self.progress)
-        joined = self.arguments.multiline
-        return Step(query, partial(RoundRobinMatchCollector, *known, joined=joined), self.scope.timeout)
+    async def first_matches(self, run: Runner, page_request: PageRequest) -> RoundRobinMatchCollector:
+        """Search for the matches of a page; count all matches, but not if they are very many.
+
+        With `MANY_MATCHES`, the files of the page are searched in the order of their paths, and rg is ended when they
+        are found. If that takes `IN_ORDER_SECONDS`, all matches are counted.
+        """
+        query, joined = self.first_query(self.options), self.arguments.multiline
+        names = 0 if page_request.offset else self.named_files
+        files = min(page_request.max_files, max(page_request.end, names))
+
+        def step(query: Query, enough: tuple[int, int] | None, timeout: float | None) -> Step[RoundRobinMatchCollector]:
+            known = (page_request, self.allowed, self.progress)
+            return Step(query, lambda: RoundRobinMatchCollector(*known, joined=joined, enough=enough), timeout)
+
+        if not query.is_plain or joined or self.scope.location.several or self.scope.location.is_file:
+            return await run.collect(step(query, None, self.scope.timeout))
+        found = await run.collect(step(query, (MANY_MATCHES, files), self.scope.timeout))
+        if not found.full:
+            return found
+        left = IN_ORDER_SECONDS if self.scope.timeout is None else min(IN_ORDER_SECONDS, self.scope.timeout)
+        found = await run.collect(step(query.with_(sort="path"), (0, files), left))
+        if found.timed_out:
+            return await run.collect(step(query, None, self.scope.timeout))
+        if found.full:
+            found.matches, found.files = MANY_MATCHES, files + 1
+        return found
 
     def step(
         self, options: SearchOptions, page_request: PageRequest, timeout: float | None
@@ -166,12 +205,9 @@ class ContentCall:
         same = all(options.get(name) == own.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
         allowed = self.allowed if same else self.scope.allowed
         return Step(
-            self.query(options), partial(RoundRobinMatchCollector, page_request, allowed, self.progress), timeout
+            self.query(options), lambda: RoundRobinMatchCollector(page_request, allowed, self.progress), timeout
         )
 
-
-SECONDS = 1.0
-"""Time limit in seconds for the search."""
 
 _NAME = re.compile(r"(?:\\b)?([A-Za-z][A-Za-z0-9_-]{2,63})(?:\\b)?")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")

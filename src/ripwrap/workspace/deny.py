@@ -138,7 +138,9 @@ class DeniedPaths:
         globs = [spelling for glob in self.rules.globs for spelling in glob.spellings]
         if not self.roots:
             return [f"!{glob}" for glob in globs]
-        return [f"!/{_literal(root)}/{_from_root(glob)}" for root in self.roots for glob in globs]
+        # `?` replaces each byte that is not UTF-8, because rg's globs must be UTF-8.
+        roots = [re.sub("[\udc80-\udcff]", "?", escaped(root)) for root in self.roots]
+        return [f"!/{root}/{_from_root(glob)}" for root in roots for glob in globs]
 
 
 def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
@@ -177,9 +179,8 @@ def _rule(glob: str, given: str) -> "IgnoreRule":
     from ripwrap._ignore.rules import IgnoreRule  # late: it imports pathspec
 
     try:
-        rule = IgnoreRule.parse(
-            f"!{glob}", allow_unclosed=False, ignore_case=True
-        )  # with `!`, because a leading `#` would begin a comment
+        # with `!`, because a leading `#` would begin a comment
+        rule = IgnoreRule.parse(f"!{glob}", allow_unclosed=False, ignore_case=True)
     except ValueError as error:
         raise ValueError(f"the glob {given!r} in deny does not parse: {error}") from error
     if rule is None or not glob.strip(" /"):
@@ -222,10 +223,7 @@ def _name_filter(rules: "Sequence[IgnoreRule]") -> Callable[[str], bool]:
 
 
 def _spellings(glob: str) -> Iterable[str]:
-    """Yield the glob if it is ASCII; otherwise its original, lower-case and upper-case form, each in NFC and NFD.
-
-    rg ignores case in ASCII only.
-    """
+    """Yield the glob if it is ASCII, for which rg ignores case; otherwise its three cases, each in NFC and NFD."""
     if glob.isascii():
         yield glob
         return
@@ -243,16 +241,8 @@ def _texts(path: str) -> Iterator[str]:
 
 
 def _from_root(glob: str) -> str:
-    """Return a glob in the form that can follow the path of a root and a slash.
-
-    `/a/*.py` becomes `a/*.py`. A glob without a slash matches at any depth, so `*.py` becomes `**/*.py`.
-    """
+    """Return a glob that can follow a root and a slash: `/a/*.py` as `a/*.py`, `*.py` at any depth as `**/*.py`."""
     return glob.removeprefix("/") if "/" in glob.rstrip("/") else f"**/{glob}"
-
-
-def _literal(path: str) -> str:
-    """Return a glob that matches a path. `?` replaces each byte that is not UTF-8, because rg's globs must be UTF-8."""
-    return re.sub("[\udc80-\udcff]", "?", escaped(path))
 
 
 def escaped(path: str, sep: str = os.sep) -> str:

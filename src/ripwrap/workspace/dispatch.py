@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
     from ripwrap.workspace.history import CommitHistory
     from ripwrap.workspace.index_tools import Indexes
+else:
+    Embedder = Any  # annotations can be evaluated without loading the index
 
 
 R = TypeVar("R", bound=ToolResult)
@@ -314,12 +316,6 @@ def without_rg(error: BinaryError) -> str:
         return f"{spell_error(error, spell_as_argument)}\n{ways}"
     reason = "" if isinstance(error, BinaryNotFoundError) else f" ({str(error).splitlines()[0].rstrip(':;')})"
     return f"ripgrep (rg) was not found{reason}. {ways}"
-
-
-if TYPE_CHECKING:
-    from ripwrap.index.embeddings.protocol import Embedder
-else:
-    Embedder = Any  # annotations can be evaluated without loading the index
 
 
 class BaseWorkspace(ToolMethods):

@@ -94,7 +94,14 @@ def expand_matches(
     places = [LineSpan(match.line, match.line + match.match.count("\n")) for match in matches]
     if not all(file.has(place, match.lines) for place, match in zip(places, found.matches, strict=False)):
         return [*matches]
-    windows = [_window(file, match, place, reach) for match, place in zip(matches, places, strict=True)]
+    windows: list[LineSpan] = []
+    for match, place in zip(matches, places, strict=True):
+        found_at = definition_at(file.outline, place)
+        if found_at is None:
+            windows.append(LineSpan(place.first - len(match.before), place.last + len(match.after)))
+        else:
+            first, last = max(found_at[1].first, place.first - reach), min(found_at[1].last, place.last + reach)
+            windows.append(LineSpan(first, last).joined(place))
     return [
         match.model_copy(
             update={
@@ -105,15 +112,6 @@ def expand_matches(
         )
         for match, place, shown in zip(matches, places, share_lines(places, windows), strict=True)
     ]
-
-
-def _window(file: SourceFile, match: ContentMatch, place: LineSpan, reach: int) -> LineSpan:
-    found = definition_at(file.outline, place)
-    if found is None:
-        return LineSpan(place.first - len(match.before), place.last + len(match.after))
-    _, lines = found
-    near = LineSpan(max(lines.first, place.first - reach), min(lines.last, place.last + reach))
-    return near.joined(place)
 
 
 def _shown_lines(file: SourceFile, span: LineSpan, max_line: int) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Unpack
 
 from pydantic import BeforeValidator, model_validator
@@ -57,10 +56,6 @@ _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "director
 """Map from values that find, fd and other programs use for a type of entry to the values of `entry_type`."""
 
 
-def _parse_entry_type(value: Any) -> Any:
-    return _ENTRY_TYPES.get(value, value) if isinstance(value, str) else value
-
-
 class FindFilesOptions(VisibilityOptions, total=False):
     """Options of `find_files()` besides `pattern` and `path`."""
 
@@ -80,7 +75,7 @@ class FindFilesArguments(ToolArguments, frozen=True):
 
     pattern: str = "*"
     path: str = "."
-    entry_type: Annotated[EntryType, BeforeValidator(_parse_entry_type)] = "file"
+    entry_type: Annotated[EntryType, BeforeValidator(lambda one: _ENTRY_TYPES.get(str(one), one))] = "file"
     sort: FileOrder = "path"
     limit: Number = 100
     offset: Number = 0
@@ -173,11 +168,11 @@ async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindF
         found = await _find(run, scope, arguments, NO_LIMIT if newest else end, call.progress)
         denied: list[str] = []
         if scope.denied is not None and settings.show_denied != "hide":
-            denied, late = await run.call(partial(_find_denied, scope, arguments))
+            denied, late = await run.call(lambda: _find_denied(scope, arguments))
             found = replace(found, exact=found.exact and not late)
         # `rg --sortr=modified` is not used: before rg 14 it sorts only directories, and files with equal times come in
         # any order.
-        items = await run.call(partial(by_age, location.cwd, found.paths)) if newest else found.paths
+        items = await run.call(lambda: by_age(location.cwd, found.paths)) if newest else found.paths
         if settings.show_denied == "name":
             # With `newest`, denied files come last, because their age is not shown.
             items = [*items, *denied] if newest else sorted((*items, *denied), key=_path_order)
@@ -215,7 +210,7 @@ async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindF
                 engine=found.engine,
             )
 
-        return await run.call(partial(shortened, answer, len(paths), settings.max_chars))
+        return await run.call(lambda: shortened(answer, len(paths), settings.max_chars))
 
 
 async def _find(
@@ -224,7 +219,7 @@ async def _find(
     """Return the paths that the glob matches (all, or only the first `most`), and the number of all matching paths."""
     if arguments.entry_type == "file" and not _is_file(scope.location):
         return await _find_files(run, scope, arguments.pattern, most, progress)
-    found = await run.call(partial(_find_entries, scope, arguments.pattern, arguments.entry_type))
+    found = await run.call(lambda: _find_entries(scope, arguments.pattern, arguments.entry_type))
     if progress is not None:
         progress(found.total)
     return found
@@ -248,7 +243,7 @@ def _lookup(run: Runner, scope: Scope, entry_type: EntryType) -> HasName:
 
     async def has(name: str) -> bool:
         wide = wider(scope, LEFT_OUT, half(scope.timeout))
-        return (await run.call(partial(_find_entries, wide, name, "any"))).total > 0
+        return (await run.call(lambda: _find_entries(wide, name, "any"))).total > 0
 
     return has
 
@@ -348,12 +343,10 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
     """Return the directory named like the pattern, else the first directory that the pattern matches, else `None`."""
     if not entry_globs(scope.location, pattern)[0]:
         return None
-    path = await run.call(partial(_top_directory, scope.location, pattern.rstrip("/")))
+    path = await run.call(lambda: _top_directory(scope.location, pattern.rstrip("/")))
     if path is not None and (scope.denied is None or scope.denied.glob_of(path + os.sep) is None):
         return path
-    found = await run.call(
-        partial(_find_entries, scope, pattern, "directory")
-    )  # rg does not list a directory without files
+    found = await run.call(lambda: _find_entries(scope, pattern, "directory"))  # rg lists only those with files
     return found.paths[0].rstrip(os.sep) if found.paths else None
 
 

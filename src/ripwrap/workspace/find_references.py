@@ -1,7 +1,7 @@
 """Tool `find_references`: find definitions and uses of a name, and fit the answer into `max_chars`."""
 
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import groupby
 from typing import Unpack, cast
 
@@ -124,7 +124,7 @@ async def run_find_references(call: ToolCall, arguments: FindReferencesArguments
         lines = {(one.path, one.line, one.kind): one for one in (*found.definitions, *uses)[::-1]}
         every = [*lines.values()][::-1]  # of several places of one kind on a line, the most certain one
         page = every[arguments.offset : arguments.offset + most]
-        masked = await run.call(partial(_masked, settings, scope, page))
+        masked = await run.call(lambda: _masked(settings, scope, page))
         notes = (*notes_of(found.errors, None, scope), *scope.notes)
 
         def answer(count: int) -> FindReferencesResult:
@@ -143,7 +143,7 @@ async def run_find_references(call: ToolCall, arguments: FindReferencesArguments
                 notes=notes,
             )
 
-        return await run.call(partial(shortened, answer, len(masked), settings.max_chars))
+        return await run.call(lambda: shortened(answer, len(masked), settings.max_chars))
 
 
 def _message(found: References, offset: int, count: int, total: int) -> str:

@@ -6,9 +6,8 @@ Matches are taken in rotation: the first match of every file, then the second ma
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
@@ -151,7 +150,7 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
     # Collect only as many matches as may fit into the budget.
     most = min(arguments.max_matches, call.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
     page_request = make_page_request(offset, most, arguments.max_files or None, call.options)
-    found = await run.collect(call.first_step(page_request))
+    found = await call.first_matches(run, page_request)
     files = _joined(await files_round_robin(run, page_request, found))
     page = _page(call, page_request, found, files)
     explained, notes = "", list(_omissions(call, found))
@@ -187,7 +186,7 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
         files_matched=found.files,
         exact=page.exact,
     )
-    return await run.call(partial(_fit_with_sections, call, page, answer))
+    return await run.call(lambda: _fit_with_sections(call, page, answer))
 
 
 def _joined(files: Iterable[FileMatches]) -> tuple[FileMatches, ...]:
@@ -297,7 +296,7 @@ def _page(
         total_matches=found.matches,
         files_matched=found.files,
         exact=found.exact and not call.incomplete,
-        names=0 if page_request.offset else min(max(call.arguments.max_matches, 10), 100),
+        names=0 if page_request.offset else call.named_files,
         hits={
             (call.shown(file.path), match.line_number or 0): len(match.submatches)
             for file in files
@@ -315,6 +314,8 @@ def _omissions(call: ContentCall, found: RoundRobinMatchCollector) -> Iterator[s
             f", e.g. in {shown_start(call.shown(path))}" for path in islice(filter(call.names, found.dropped), 1)
         )
         yield f"{too_long_text(found.dropped_records, call.query(call.options), 'too long to show')}{where}."
+    if found.full:
+        yield "The search was ended there; output_mode=count counts all matches."
     if found.binary:
         files = plural(found.binary, "file")
         yield f"{files} taken for binary, so searched only up to the first NUL byte; matches may be missing."
@@ -329,10 +330,10 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
     options = {name: value for name, value in call.options.items() if not name.endswith("_context")}
     numbers: Mode = "count-matches" if arguments.multiline else "count"  # as `RoundRobinMatchCollector.hits`
     query = call.first_query(cast("SearchOptions", options), numbers if counting else "files-with-matches")
-    decoder: Callable[[], Any] = CountDecoder if counting else partial(listing_decoder, counts=query.counts)
 
     def collector() -> ListingCollector[FileCount | str]:
-        return ListingCollector(decoder(), offset + most, allowed=call.allowed, progress=call.progress)
+        decoder: Any = CountDecoder() if counting else listing_decoder(counts=query.counts)
+        return ListingCollector(decoder, offset + most, allowed=call.allowed, progress=call.progress)
 
     found = await run.collect(Step(query, collector, call.scope.timeout))
     hits = tuple(
@@ -373,7 +374,7 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
             exact=exact,
         )
 
-    return await run.call(partial(shortened, answer, len(hits), call.settings.max_chars))
+    return await run.call(lambda: shortened(answer, len(hits), call.settings.max_chars))
 
 
 async def _explained(run: Runner, call: ContentCall) -> str:
@@ -559,7 +560,7 @@ class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
         r"""Search the contents of files with a regular expression (ripgrep), and show the lines that match.
 
         The answer names each file, then its lines: `42: …` is a match, `43- …` is context. Matches are taken from all
-        files in rotation. The last line, in parentheses, gives the number of all matches, what was left out and how to
+        files in rotation. The last line, in parentheses, gives the number of matches, what was left out and how to
         get it. Use the line numbers to read more of a file. Hidden files and files that .gitignore excludes are left
         out.
 

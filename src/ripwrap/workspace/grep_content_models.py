@@ -159,8 +159,9 @@ class GrepContentResult(ToolResult, frozen=True):
         files: Files with a match on this page. In mode `content`, the first page also names the first files by path,
             even if their matches are not shown: `max_matches` files, but at least 10 and at most 100, and only as many
             as `max_chars` allows.
-        total_matches: Number of all matches; `None` if they were not counted.
-        files_matched: Number of all files with a match.
+        total_matches: Number of all matches; `None` if they were not counted. If there are more than 50,000, in more
+            files than the page needs, it is 50,000 and `exact` is False.
+        files_matched: Number of all files with a match; a lower bound if `exact` is False.
         exact: True if the search ran to its end, so that `total_matches` and `files_matched` are final.
     """
 

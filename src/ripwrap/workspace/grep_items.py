@@ -10,7 +10,6 @@ import os
 import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import BinaryIO, cast
 
 from ripwrap._ripgrep.command import search_query
@@ -43,10 +42,7 @@ def check_arguments(arguments: GrepContentArguments) -> None:
 
 
 class _NotesKeys(Source):
-    """Source that yields the items of another source, and finds the lines of private keys in these items.
-
-    Answers mask these lines.
-    """
+    """Source that yields the items of another source, and finds their lines of private keys, to be masked."""
 
     def __init__(self, source: Source, keys: dict[str, KeyLines]) -> None:
         super().__init__()
@@ -93,8 +89,11 @@ class ItemSearch:
             plain = cast("SearchOptions", {name: one for name, one in options.items() if name != "ignore_file"})
             call = search_query(pattern, location.cwd, (), plain, mode)
             roots = self._revision(location).roots
-            revision, formats = partial(self._revision, location), comma_separated(self.arguments.inside)
-            opens: Callable[[], Source] = lambda: self._noting(layered(revision(), {}, tuple(formats)))  # noqa: E731
+            formats = tuple(comma_separated(self.arguments.inside))
+
+            def opens() -> Source:
+                return self._noting(layered(self._revision(location), {}, formats))
+
             return in_items(call, ItemPlace(opens, roots, self.allows))
         denied = () if self.scope.denied is None else self.scope.denied.iglobs()
         limits = ArchiveLimits(denied, self.scope.allowed, self.allows, self._noting)
@@ -105,8 +104,9 @@ class ItemSearch:
         """Return a listing of files as a listing of the revision; without `rev`, return the listing as it is."""
         if not self.arguments.rev:
             return query
-        opens, allows = partial(self._revision, self.scope.location), ItemFilter(self.scope, hidden=True).allows
-        return in_items(replace(query, paths=()), ItemPlace(opens, opens().roots, allows))
+        roots, allows = self._revision(self.scope.location).roots, ItemFilter(self.scope, hidden=True).allows
+        place = ItemPlace(lambda: self._revision(self.scope.location), roots, allows)
+        return in_items(replace(query, paths=()), place)
 
     def allows(self, name: str) -> bool:
         """Return True if an answer may show an item."""
@@ -114,7 +114,8 @@ class ItemSearch:
 
     def shown(self, path: str) -> str:
         """Return the path of a file, or the name of an item, as it appears in the answer."""
-        return name_in_answer(self.scope.location, path)
+        file, separator, member = path.partition(SEPARATOR)
+        return self.scope.location.shown(file) + as_utf8(f"{separator}{member}")
 
     def is_item(self, path: str) -> bool:
         """Return True for the name of an item, and False for the path of a file on the disk."""
@@ -210,9 +211,3 @@ def _as_unpacked(member: str) -> str:
     So it is without `..`, too.
     """
     return _plain("/".join(part.partition(":")[0].rstrip(". ") for part in _plain(member).split(os.sep)))
-
-
-def name_in_answer(location: RootLocation, name: str) -> str:
-    """Return the name with which answers show a file or item."""
-    file, separator, member = name.partition(SEPARATOR)
-    return location.shown(file) + as_utf8(f"{separator}{member}")

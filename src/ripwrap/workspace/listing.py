@@ -5,8 +5,8 @@ import logging
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate
 from typing import Any, Literal, TypeAlias, Unpack, cast
 
@@ -137,10 +137,7 @@ class TreeCollector(BaseListingCollector[str]):
             insert_parts(self.root, parents, name)
 
     def add_denied(self, path: str) -> None:
-        """Add the name of a denied path; ignore a path that is too deep, in a closed directory, or excluded.
-
-        The path of a directory ends in a separator.
-        """
+        """Add the name of a denied path, unless it is too deep, in a closed directory, or excluded."""
         _, parts = self._parts(path.rstrip(os.sep))
         below_closed = any(os.path.join(*parts[:depth]) in self.closed for depth in range(1, len(parts)))
         too_deep = self._max_depth and len(parts) > self._max_depth
@@ -164,10 +161,7 @@ class TreeCollector(BaseListingCollector[str]):
         return not closed and self._exclude.isdisjoint(parts) and not 0 < self._max_depth < len(parts)
 
     def _parts(self, path: str) -> tuple[str, list[str]]:
-        """Return the searched path that contains `path`, and the names of the directories and the file below it.
-
-        With several roots, the first of these names is the name of the root.
-        """
+        """Return the searched path of `path`, and the names below it; with several roots, first that of the root."""
         location = self._scope.location
         if location.several:
             start = next(root for root in location.paths if path.startswith(root + os.sep))
@@ -217,10 +211,7 @@ def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> tupl
 
 
 def find_denied(scope: Scope, options: FileOptions) -> tuple[list[str], bool]:
-    """Return the denied files and directories below a path, and True if the time limit was reached; blocking.
-
-    Paths below a denied directory are not included.
-    """
+    """Return what is denied below a path, without what is below that, and True if the time limit was reached."""
     from ripwrap.workspace.walk import ScopeWalk
 
     walk = ScopeWalk(scope, options)
@@ -368,8 +359,11 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
     async with open_scope(
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
-        common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
-        new = partial(TreeCollector, scope, arguments.max_depth, (), call.progress, common=common)
+        common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
+
+        def new() -> TreeCollector:
+            return TreeCollector(scope, arguments.max_depth, (), call.progress, common=common)
+
         options: FileOptions = {**scope.options, **exclude_options(scope.location, arguments.ignore)}
         engine: ListingEngine = "rg"
         try:
@@ -379,11 +373,9 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
             refuse_places("ls without rg")
             _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
             engine = "python"
-            tree = await run.call(partial(walk_tree, scope, new, options))
-        listed = await run.call(partial(_with_folders, settings, scope, tree, options))
-        return await run.call(
-            partial(_tree_result, settings, listed, tree, arguments.limit, engine=engine, layout="ls")
-        )
+            tree = await run.call(lambda: walk_tree(scope, new, options))
+        listed = await run.call(lambda: _with_folders(settings, scope, tree, options))
+        return await run.call(lambda: _tree_result(settings, listed, tree, arguments.limit, engine=engine, layout="ls"))
 
 
 async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
@@ -393,13 +385,12 @@ async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         query = files_query(scope.location.cwd, scope.location.paths, scope.options)
-        common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
-        new = partial(TreeCollector, scope, 0, EXCLUDE, call.progress, common=common)
-        tree = await run.collect(Step(query, new, scope.timeout))
-        listed = await run.call(partial(_with_folders, settings, scope, tree, scope.options))
-        return await run.call(
-            partial(_tree_result, settings, listed, tree, arguments.limit, engine="rg", layout="tree")
+        common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
+        tree = await run.collect(
+            Step(query, lambda: TreeCollector(scope, 0, EXCLUDE, call.progress, common=common), scope.timeout)
         )
+        listed = await run.call(lambda: _with_folders(settings, scope, tree, scope.options))
+        return await run.call(lambda: _tree_result(settings, listed, tree, arguments.limit, engine="rg", layout="tree"))
 
 
 def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
@@ -417,10 +408,7 @@ def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options
 
 
 def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
-    """Show the denied paths as the setting `show_denied` says, and return the scope.
-
-    Add their names to the tree, or add a note with their number to the scope, or do nothing.
-    """
+    """Name the denied paths in the tree, or count them in a note of the scope, as `show_denied` says."""
     if scope.denied is None or settings.show_denied == "hide":
         return scope
     denied, late = find_denied(scope, options)
@@ -479,21 +467,16 @@ def _tree_result(
 
 def _roots_note(settings: Settings, location: RootLocation) -> Iterator[str]:
     """Yield a note that names the roots, if the listing does not say which directory `.` is."""
-    roots = settings.sandbox.roots
-    if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not _is_current(roots[0]))):
+    roots, is_current = settings.sandbox.roots, False
+    with suppress(OSError):  # the current directory has been deleted
+        is_current = os.path.samefile(roots[0], os.curdir)
+    if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not is_current)):
         return
     names = [shown_path(root) for root in roots]
     room = settings.max_chars // ROOTS_SHARE
     count = max(1, sum(length <= room for length in accumulate(len(name) + 2 for name in names)))
     more = f" and {len(names) - count} more" if count < len(names) else ""
     yield f"Allowed {'directory' if len(names) == 1 else 'directories'}: {', '.join(names[:count])}{more}."
-
-
-def _is_current(folder: str) -> bool:
-    try:
-        return os.path.samefile(folder, os.curdir)
-    except OSError:
-        return False  # the current directory has been deleted
 
 
 def _first_level(root: TreeDirectory, count: int, order: Order) -> Iterator[TreeEntry]:

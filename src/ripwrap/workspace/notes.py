@@ -209,10 +209,7 @@ class Page:
 def fit_to_budget(
     page: Page, found: Mapping[str, Sequence[ContentMatch]], answer: GrepContentResult, max_chars: int
 ) -> GrepContentResult:
-    """Return the answer with as many matches as fit into `max_chars`.
-
-    If not even the first match fits, return the answer with the beginning of that match.
-    """
+    """Return the answer with as many matches as fit into `max_chars`, or at least with the beginning of the first."""
     order = _round_robin(page, [found.get(file.path, ()) for file in answer.files])
     names = _room_for_names(page, answer, max_chars)
     fitted = shortened(lambda count: _with_matches(page, answer, order[:count], names), len(order), max_chars)
@@ -295,7 +292,7 @@ def _showing(page: Page, answer: GrepContentResult) -> str:
         if page.total_matches > page.reachable:
             sentences.append("A larger max_files shows more files; a larger offset does not.")
     if unnamed := page.files_matched - len(answer.files):
-        sentences.append(f"Not named here: {plural(unnamed, 'more file')} with matches.")
+        sentences.append(f"Not named here: {least}{plural(unnamed, 'more file')} with matches.")
     sentences.append("Use file_pattern or refine your pattern to narrow results.")
     return " ".join(sentences)
 

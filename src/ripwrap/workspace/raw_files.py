@@ -112,10 +112,7 @@ def _list_directory(sandbox: Sandbox, path: str, deadline: Deadline) -> tuple[Fi
 def _plain_entry(
     sandbox: Sandbox, entry: "os.DirEntry[str]", relative: str, name: str, shown_as: str
 ) -> FileInfo | None:
-    """Return an entry that is no link; `None` for a denied entry, and for an entry that is no file or directory.
-
-    Its real path needs no look-up: the directory that is listed has one.
-    """
+    """Return an entry that is no link, without looking up its real path; `None` if denied, or no file or directory."""
     try:
         state = entry.stat(follow_symlinks=False)
     except OSError:

@@ -1,5 +1,6 @@
 """Tool `read_file`: numbered lines of one or several files, and an outline with the definitions that fit."""
 
+import functools
 import io
 import re
 import sys
@@ -7,7 +8,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, Unpack
@@ -131,10 +131,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
         return values
 
     def line_ranges(self) -> list[LineRange]:
-        """Return the ranges of lines in order, without `tail`; join ranges that overlap or touch.
-
-        If only the outline is asked for, there are no ranges.
-        """
+        """Return the ranges of lines in order, joined, without `tail`; none if only the outline is asked for."""
         if self.outline and not self.chooses_lines:
             return []
         if self.head or self.tail:
@@ -281,14 +278,14 @@ async def read_ranges(call: ToolCall, arguments: ReadFileArguments) -> ReadLines
     """Read the lines of a file in one or more ranges; none if only the outline is asked for."""
     run, settings = call.run, call.settings
     given = arguments.line_ranges()
-    location = await run.call(partial(settings.sandbox.locate_file, arguments.path, "ls lists its files"))
-    found = await run.call(partial(_read_lines, settings, location, given, arguments.tail))
+    location = await run.call(lambda: settings.sandbox.locate_file(arguments.path, "ls lists its files"))
+    found = await run.call(lambda: _read_lines(settings, location, given, arguments.tail))
     ranges = found.ranges
     if not found.lines and found.total and ranges:
         first = min(one.start for one in ranges)
         has = f"{shown_path(location.name)} has {plural(found.total, 'line')}"
         raise ValueError(f"{has}, so there is no line {first} (the file may have changed); pass a smaller line number")
-    return ReadLines(location, len(found.lines), found.total, partial(_answer, location, ranges, found))
+    return ReadLines(location, len(found.lines), found.total, lambda count: _answer(location, ranges, found, count))
 
 
 def _answer(location: RootLocation, ranges: Sequence[LineRange], found: _LinesRead, count: int) -> ReadFileResult:
@@ -409,7 +406,7 @@ async def read_several(call: ToolCall, arguments: ReadFileArguments) -> ReadFile
     for path in paths:
         try:
             lines = await read_ranges(call, arguments.model_copy(update={"path": path}))
-            read.append(await call.run.call(partial(shortened, lines.answer, lines.count, share)))
+            read.append(await call.run.call(functools.partial(shortened, lines.answer, lines.count, share)))
         except TimeoutError:
             raise
         except (OSError, ValueError, RipwrapError) as error:
@@ -440,10 +437,7 @@ MAX_LINES = 100_000
 
 
 async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
-    """Return what `_read()` returns; with anchors, only a sentence if an equal call had the same answer.
-
-    Raises what `read_ranges()` raises.
-    """
+    """Return what `_read()` returns; with anchors, only a sentence if an equal call had the same answer."""
     answer = await _read(call, arguments)
     if not call.settings.anchors or len(text := str(answer)) < MIN_CHARS:
         return answer
@@ -456,10 +450,7 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
 
 
 async def _read(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
-    """Return the lines of a file, its outline, or both; or the lines of several files.
-
-    Raises what `read_ranges()` raises.
-    """
+    """Return the lines of a file, its outline, or both; or the lines of several files."""
     if len(arguments.paths) > 1:
         return await read_several(call, arguments)
     arguments = arguments.model_copy(update={"path": arguments.paths[0]})
@@ -469,11 +460,11 @@ async def _read(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
     except MissingPathError as error:
         await _add_close_names(call, arguments.path, error)
         raise
-    lines = await run.call(partial(shortened, read.answer, read.count, settings.max_chars))
+    lines = await run.call(lambda: shortened(read.answer, read.count, settings.max_chars))
     too_long = lines.truncated and not arguments.chooses_lines
     if not (arguments.outline or (too_long and 0 < (read.total or 0) <= MAX_LINES)):
         return lines
-    return await run.call(partial(_with_outline, settings, read, lines))
+    return await run.call(lambda: _with_outline(settings, read, lines))
 
 
 async def _add_close_names(call: ToolCall, path: str, error: MissingPathError) -> None:
@@ -520,7 +511,7 @@ def _with_outline(settings: Settings, read: ReadLines, without: ReadFileResult) 
         return result.model_copy(update={**known, "message": f"{said} {rest}"})
 
     if not lines:
-        return shortened(partial(about, without), len(chosen), settings.max_chars)
+        return shortened(lambda count: about(without, count), len(chosen), settings.max_chars)
     return shortened(lambda count: about(read.answer(count), len(chosen)), lines, settings.max_chars)
 
 

@@ -94,9 +94,7 @@ class Redacted:
         return self._moved(span[0], is_end=False), self._moved(span[1], is_end=True)
 
     def _moved(self, offset: int, *, is_end: bool) -> int:
-        at = (
-            bisect_left(self.masks, offset, key=lambda mask: mask.start) - 1
-        )  # the last mask that starts before `offset`
+        at = bisect_left(self.masks, offset, key=lambda mask: mask.start) - 1  # the last mask that starts before it
         if at < 0:
             return offset
         mask, start = self.masks[at], self.starts[at]
@@ -184,7 +182,11 @@ class KeyScanner:
             # Only the last marker of a line can be without an end, so the rest of a line is copied only once.
             rest = "" if marker is not None else line[begin.end() :]
             self.inside = marker is None and self._is_inside(rest)
-            if marker is not None or self.inside or self._has_long_base64(rest):
+            if (
+                marker is not None
+                or self.inside
+                or any(_LONG_BASE64.search(rest, *part) for part in _windows(rest, self._check))
+            ):
                 yield begin.start(), at
 
     def _find(self, marker: re.Pattern[str], line: str, at: int = 0) -> re.Match[str] | None:
@@ -203,9 +205,6 @@ class KeyScanner:
     @staticmethod
     def _is_inside(line: str) -> bool:
         return len(line) <= _MAX_INSIDE_CHARS and _INSIDE.fullmatch(line) is not None
-
-    def _has_long_base64(self, line: str) -> bool:
-        return any(_LONG_BASE64.search(line, *part) for part in _windows(line, self._check))
 
 
 def _key_masks(scanner: KeyScanner, line: str, number: int, keys: KeyLines) -> Iterator[Mask]:
@@ -368,7 +367,10 @@ class Redaction:
         starts: list[int] = []
         pieces: list[str] = []
         start = done = length = 0
-        words = self._words_in(text)
+        words: Sequence[bytes] = self._words
+        if "\n" in text and len(text) <= _MAX_FOLDED_CHARS:
+            folded = fold(raw_bytes(text))
+            words = [word for word in words if word in folded]
         for number, line in enumerate(text.split("\n"), first):
             secrets = self._secrets(line, words, check) if words else ()
             for mask in _merged([*_key_masks(scanner, line, number, keys), *secrets]):
@@ -410,13 +412,6 @@ class Redaction:
         """Literals of which each match of any rule has at least one."""
         words = {word for finder in self._finders for word in finder.words}
         return tuple(word for word in words if not any(other in word for other in words - {word}))
-
-    def _words_in(self, text: str) -> Sequence[bytes]:
-        """Return the words of the rules that a text has; all words if it has only one line, or is large."""
-        if "\n" not in text or len(text) > _MAX_FOLDED_CHARS:
-            return self._words
-        folded = fold(raw_bytes(text))
-        return [word for word in self._words if word in folded]
 
     def _secrets(self, line: str, words: Sequence[bytes], check: Callable[[], object]) -> Iterator[Mask]:
         """Yield a mask for each secret that a rule finds in a line, rule by rule.

@@ -12,7 +12,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from io import BytesIO
 from typing import Unpack, cast
 
@@ -161,10 +160,7 @@ def _applied(text: bytes, start: int, end: int, changes: Sequence[FileChange]) -
 
 
 def _blocks(text: bytes, changes: Sequence[FileChange]) -> Iterator[tuple[int, int, list[FileChange]]]:
-    """Yield blocks of whole lines that are edited: their start, their end, and their changes.
-
-    The lines of a block are whole lines in the new text, too: if an edit joins two lines, both are in the block.
-    """
+    """Yield start, end and changes of each block of edited lines, which are whole lines in the new text, too."""
     start = end = 0
     inside: list[FileChange] = []
     for change in changes:
@@ -268,15 +264,15 @@ async def run_replace_content(call: ToolCall, arguments: ReplaceContentArguments
             holds=holds,
             screen=None if masks is None else masks.why_refused,
         )
-    lines = await limited.call(partial(_diff, settings, location, plan, masks))
+    lines = await limited.call(lambda: _diff(settings, location, plan, masks))
     if arguments.apply and plan:
-        await limited.call_to_end(partial(apply_edits, plan.root, plan.files, None, holds=holds))
+        await limited.call_to_end(lambda: apply_edits(plan.root, plan.files, None, holds=holds))
 
     def answer(count: int) -> ReplaceContentResult:
         return _answer(arguments, scope, plan, lines[:count], len(lines))
 
     # The answer is made many times, and each time all edits are counted.
-    return await limited.call(partial(shortened, answer, len(lines), settings.max_chars))
+    return await limited.call(lambda: shortened(answer, len(lines), settings.max_chars))
 
 
 def _diff(settings: Settings, location: RootLocation, plan: EditPlan, masks: EditMasks | None) -> list[str]:

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Iterator
-from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from ripwrap._text import as_utf8, plural, shown_path
@@ -76,8 +75,8 @@ async def run_resolve(call: ToolCall, arguments: ResolveArguments) -> ResolveRes
     run, settings = call.run, call.settings
     path, anchor = parse_place(arguments.anchor)
     locate = settings.sandbox.locate_file
-    location = await run.call(partial(locate, path, "pass an anchor with the path of a file"))
-    found = await run.call(partial(_find, settings, location, anchor))
+    location = await run.call(lambda: locate(path, "pass an anchor with the path of a file"))
+    found = await run.call(lambda: _find(settings, location, anchor))
     line, text = found.lines[0] if found.lines else (None, "")
     return ResolveResult(
         root=as_utf8(location.cwd),

@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from ripwrap._text import cut_text, shown, shown_path
@@ -140,7 +139,7 @@ class ToolResult(Model, ABC, frozen=True):
         long, entries at the end are left out, then strings are cut; `truncated` and a note say so.
         """
         values = shown_values(self._values())
-        return fit(values, max_chars, self._count(), partial(self._fewer, values))
+        return fit(values, max_chars, self._count(), lambda count: self._fewer(values, count))
 
     def _values(self) -> dict[str, Any]:
         """Return the whole result as JSON values."""

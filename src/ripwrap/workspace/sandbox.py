@@ -137,7 +137,10 @@ class Sandbox:
             common = self._common()
             return RootLocation(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
         if path.startswith("file:///"):
-            path = _path_of_uri(path)
+            try:  # an address of a resource, as the MCP server has them; a query is left out
+                path = file_path(path)[0]
+            except ValueError as error:
+                raise AccessDeniedError(f"{shown_path(path)} cannot be used: {error}", path=path) from None
         spellings = dict.fromkeys((path if exact else path_from_shown(path), path))
         readings = [one for spelling in spellings for one in self._readings(spelling)]
         if glob := next(filter(None, map(self.denied_by, readings)), None):
@@ -275,14 +278,6 @@ class Sandbox:
                 )
 
 
-def _path_of_uri(uri: str) -> str:
-    """Return the path of an address of a resource, as the MCP server has them; a query is left out."""
-    try:
-        return file_path(uri)[0]
-    except ValueError as error:
-        raise AccessDeniedError(f"{shown_path(uri)} cannot be used: {error}", path=uri) from None
-
-
 def _link_loop(path: str) -> FileNotFoundError:
     return FileNotFoundError(f"{shown_path(path)} is a symbolic link that leads back to itself; ls lists the files")
 
@@ -305,10 +300,7 @@ def _check_text(path: str) -> None:
 
 
 def below(path: PurePath, root: PurePath) -> str | None:
-    """Return the part of a real path below a root, `.` for the root itself, or None for a path outside; no I/O.
-
-    Case is ignored if the paths are Windows paths.
-    """
+    """Return the part of a real path below a root, or None; no I/O. Windows paths are compared without case."""
     # `is_relative_to()` makes all parents of the path, which takes quadratic time.
     parts, start = path.parts, len(root.parts)
     return str(type(path)(*parts[start:])) if type(path)(*parts[:start]) == root else None

@@ -11,7 +11,6 @@ import re
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import PurePath
 from typing import Protocol, TypeAlias, cast
 
@@ -202,7 +201,7 @@ async def open_scope(
     an option tells rg to disregard all ignore files above `path`. The rules of the ignore files between a root and
     `path` are passed to rg in a temporary file.
     """
-    scope, rules = await run.call(partial(_scope, settings, path, hidden=hidden, ignored=ignored))
+    scope, rules = await run.call(lambda: _scope(settings, path, hidden=hidden, ignored=ignored))
     if not rules:
         yield scope
         return
@@ -227,7 +226,11 @@ def _scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> tup
         options["iglob"] = denied.iglobs()
         scope = replace(scope, denied=denied, allowed=denied.allows)
     if settings.follow:
-        scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=partial(_holds, settings.sandbox, location.cwd))
+
+        def holds(path: str) -> bool:
+            return settings.sandbox.holds(os.path.join(location.cwd, path))
+
+        scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=holds)
     if settings.guard:
         scope = _apply_guard_limits(scope)
     if settings.outer_ignore:
@@ -238,15 +241,12 @@ def _scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> tup
     from ripwrap._ignore.rules import outer_rules  # late: it imports pathspec
 
     rules, cut = outer_rules(location.cwd, location.paths[0])
-    return replace(scope, notes=(*scope.notes, *_cut_note(location, cut))), rules
-
-
-def _cut_note(location: RootLocation, cut: Sequence[str]) -> Iterator[str]:
-    """Yield a note if ignore files have more rules than are read; `cut` are their paths, relative to the root."""
-    for path in cut[:1]:
-        more = "" if len(cut) == 1 else f" and {plural(len(cut) - 1, 'more ignore file')}"
-        named = shown_start(location.shown(path))
-        yield f"Not all rules of {named}{more} were applied, because there are too many: only the first count."
+    if cut:
+        named = shown_start(location.shown(cut[0]))
+        named += f" and {plural(len(cut) - 1, 'more ignore file')}" if len(cut) > 1 else ""
+        note = f"Not all rules of {named} were applied, because there are too many: only the first count."
+        scope = replace(scope, notes=(*scope.notes, note))
+    return scope, rules
 
 
 @contextmanager
@@ -262,10 +262,6 @@ def rules_file(rules: str) -> Generator[str]:
                 f"could not write ignore rules to a temporary file: {error}; set TMPDIR to a writable directory"
             ) from error
         yield file
-
-
-def _holds(sandbox: Sandbox, cwd: str, path: str) -> bool:
-    return sandbox.holds(os.path.join(cwd, path))
 
 
 def _apply_guard_limits(scope: Scope) -> Scope:

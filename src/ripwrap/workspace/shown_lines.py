@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
+from ripwrap._operations.pagination import FurtherMatch
 from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import has_text, shown
 from ripwrap.models import Context, Match, Span
@@ -43,25 +43,18 @@ def content_matches(
         found.append(
             ContentMatch(
                 file=name, line=match.line_number or 0, before=before, match=shown_match, after=after, anchors=hashes
-            ).with_further(_further_lines(match.before, match.after))
+            ).with_further(
+                number
+                for line in (*match.before, *match.after)
+                if isinstance(line, FurtherMatch) and line.line_number is not None
+                for number in range(line.line_number, line.line_number + line.lines.rstrip("\r\n").count("\n") + 1)
+            )
         )
     return found
 
 
-def _further_lines(*context: Sequence[Context]) -> Iterable[int]:
-    """Yield the numbers of lines of context that match, too, but are not on the page."""
-    from ripwrap._operations.pagination import FurtherMatch  # late: an import of the workspace loads no operation
-
-    for line in chain(*context):
-        if isinstance(line, FurtherMatch) and line.line_number is not None:
-            yield from range(line.line_number, line.line_number + line.lines.rstrip("\r\n").count("\n") + 1)
-
-
 def _hashes(lines: Iterable[Match | Context], most: int, redactor: Redactor | None) -> tuple[str, ...]:
-    """Return the hash of each line, as it is in the file, even if the answer shows only a part of the line.
-
-    Secrets are masked before a line is hashed, so that the hash reveals nothing about a secret.
-    """
+    """Return the hash of each whole line with its secrets masked, so that the hash reveals nothing about a secret."""
     texts: list[str] = []
     for line in lines:
         # read_file and resolve read only the beginning of a long line; mask and hash the same part here.
@@ -116,10 +109,7 @@ def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: R
 
 
 def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
-    """Return start and end of the part of a line that is searched for secrets.
-
-    The part is the whole line; in a long line, it is the text near the match.
-    """
+    """Return start and end of what is searched for secrets: the whole line, or of a long one what is near the match."""
     margin = max_line + MAX_SECRET_CHARS
     if len(text) <= 4 * margin:
         return 0, len(text)
@@ -127,10 +117,7 @@ def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
 
 
 def _around(text: str, hit: Span | None, max_line: int) -> str:
-    """Return at most `max_line` characters of a line, and `…` in place of the rest.
-
-    These characters are the text around the match, or the beginning of a line without a match.
-    """
+    """Return at most `max_line` characters around the match, or of the beginning, and `…` in place of the rest."""
     if len(text) <= max_line:
         return text.rstrip("\r")
     first, last = (max(hit[0], 0), min(hit[1], len(text))) if hit else (0, 0)

@@ -28,10 +28,7 @@ _PIECE_BYTES = 262_144
 def open_text(
     settings: Settings, location: RootLocation, tool: str
 ) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
-    """Open a text file in the encoding that rg uses for it.
-
-    Yield the file, the name of its encoding, and a function that masks secrets (`None` if secrets are shown).
-    """
+    """Open a text file as rg reads it; yield it, its encoding, and what masks secrets (`None` if they are shown)."""
     with open_regular_file(location.cwd, location.paths[0], follow=False) as file:
         redactor = partial(settings.redact, keys=key_lines(file)) if settings.redact else None
         file.seek(0)

@@ -99,10 +99,7 @@ class GlobFilter:
 
 
 def _relative_excludes(root: str, globs: Sequence[str]) -> Iterator[str]:
-    """Yield the globs with which rg excludes files, without `!` and relative to a root.
-
-    Drop a glob that begins with the path of another root.
-    """
+    """Yield the globs with which rg excludes files, without `!` and relative to a root; drop those of other roots."""
     start = f"/{escaped(root)}/" if root else "/"
     for glob in globs:
         if not glob.startswith("!/"):
@@ -213,16 +210,14 @@ class Walker:
 
 def parse_globs(globs: Sequence[str], mark: str = "!") -> Rules:
     """Parse globs as rules. An error message quotes the wrong glob with `mark` before it, as in `--glob=!GLOB`."""
-    return Rules(rule for glob in globs if (rule := _parse_glob(glob, mark)))
-
-
-def _parse_glob(glob: str, mark: str) -> IgnoreRule | None:
-    try:
-        return IgnoreRule.parse(
-            f"!{glob}", allow_unclosed=False
-        )  # `!` is added, because a leading `#` begins a comment
-    except ValueError as error:
-        raise GlobError(f"error parsing glob '{mark}{glob}': {error}") from error
+    rules: list[IgnoreRule] = []
+    for glob in globs:
+        try:
+            rule = IgnoreRule.parse(f"!{glob}", allow_unclosed=False)  # with `!`, as a leading `#` begins a comment
+        except ValueError as error:
+            raise GlobError(f"error parsing glob '{mark}{glob}': {error}") from error
+        rules += [rule] if rule else []
+    return Rules(rules)
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool | None:

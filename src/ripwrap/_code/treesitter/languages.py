@@ -71,10 +71,11 @@ def node_text(node: "Node | None") -> str:
     return " ".join(text.split())
 
 
-_ARGUMENTS = re.compile(r"::<.*>|<.*>", re.DOTALL)
+_ARGUMENTS = re.compile(r"(?:::)?<(?!=).*>", re.DOTALL)
 
 
-def _words(words: str) -> frozenset[str]:
+def node_types(words: str) -> frozenset[str]:
+    """Return the words of a text, such as types of nodes."""
     return frozenset(words.split())
 
 
@@ -147,17 +148,17 @@ _PYTHON = Grammar(
         **_for_types("function_definition class_definition", _name_field),
         "type_alias_statement": _field("left"),
     },
-    containers=_words(
+    containers=node_types(
         "block if_statement elif_clause else_clause try_statement except_clause finally_clause with_statement"
     ),
-    wrappers=_words("decorated_definition"),
+    wrappers=node_types("decorated_definition"),
     constants={"expression_statement": _assigned},
 )
 
 
 # --- JavaScript and TypeScript
 
-FUNCTION_VALUES = _words(
+FUNCTION_VALUES = node_types(
     "arrow_function function_expression generator_function class function function_definition anonymous_function"
     " lambda_literal"
 )
@@ -171,7 +172,7 @@ def _named_value(node: "Node") -> "Node | None":
     return None if taken else node.child_by_field_name("name")
 
 
-_NAMES_VALUES = _words("variable_declarator assignment_expression pair field_definition public_field_definition")
+_NAMES_VALUES = node_types("variable_declarator assignment_expression pair field_definition public_field_definition")
 
 
 def _exported(node: "Node") -> str | None:
@@ -189,7 +190,7 @@ _JAVASCRIPT: dict[str, NameRule] = {
     "field_definition": _named_function("property", "value"),
     "public_field_definition": _named_function("name", "value"),
     "export_statement": _exported,
-    **_for_types("function_expression generator_function", _named_value),
+    **_for_types("function_expression generator_function class", _named_value),
 }
 _TYPESCRIPT: dict[str, NameRule] = {
     **_JAVASCRIPT,
@@ -198,8 +199,9 @@ _TYPESCRIPT: dict[str, NameRule] = {
     ),
     **_for_types("function_signature method_signature abstract_method_signature", _name_field),
     **_for_types("internal_module module", _name_field),
+    "construct_signature": _fixed_name("new"),
 }
-_SCRIPT_WRAPPERS = _words(
+_SCRIPT_WRAPPERS = node_types(
     "export_statement lexical_declaration variable_declaration expression_statement ambient_declaration"
 )
 
@@ -215,11 +217,11 @@ def _script(name: str, definitions: Mapping[str, NameRule]) -> Grammar:
     return Grammar(
         name,
         definitions,
-        namespaces=_words("internal_module module"),
-        containers=_words("class_body statement_block"),
+        namespaces=node_types("internal_module module"),
+        containers=node_types("class_body statement_block"),
         wrappers=_SCRIPT_WRAPPERS,
         constants=_for_types("lexical_declaration variable_declaration export_statement", _declared),
-        attributes=_words("decorator"),
+        attributes=node_types("decorator"),
     )
 
 
@@ -294,7 +296,7 @@ _C: dict[str, NameRule] = {
     "preproc_function_def": _name_field,
 }
 _C_CONSTANTS: dict[str, NameRule] = {"declaration": _initialised, "preproc_def": _name_field}
-_C_THROUGH = _words(
+_C_THROUGH = node_types(
     "preproc_if preproc_ifdef preproc_else preproc_elif preproc_elifdef linkage_specification declaration_list"
     " field_declaration_list"
 )
@@ -359,7 +361,7 @@ def _perl_package(node: "Node") -> "Node | str | None":
     return _child("package_name")(node) if node.child_by_field_name("body") is not None else None
 
 
-_ELIXIR_WORDS = _words("def defp defmacro defmacrop defmodule defprotocol defimpl defguard defdelegate")
+_ELIXIR_WORDS = node_types("def defp defmacro defmacrop defmodule defprotocol defimpl defguard defdelegate")
 
 
 def _elixir(node: "Node") -> "Node | str | None":
@@ -425,18 +427,11 @@ def _make_targets(node: "Node") -> str | None:
 
 
 def _key(node: "Node") -> str | None:
-    return _unquoted(node_text(node.child_by_field_name("key")))
-
-
-def _table(node: "Node") -> "Node | str | None":
-    return node.named_child(0) or ""
-
-
-def _unquoted(text: str) -> str:
+    text = node_text(node.child_by_field_name("key"))
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-_SQL_KINDS = _words("table view materialized_view function trigger index type schema database sequence role")
+_SQL_KINDS = node_types("table view materialized_view function trigger index type schema database sequence role")
 """What the CREATE statements of SQL create, as in the types of their nodes."""
 
 _HEADING = re.compile(r"h([1-6])$", re.IGNORECASE)
@@ -454,13 +449,11 @@ def heading_level(node: "Node", lines: Callable[[int], str]) -> int | str | None
         tag = _HEADING.match(node_text(start.named_child(0))) if start else None
         return int(tag[1]) if tag else None
     if node.type == "title":
-        above, below = lines(node.start_point.row - 1)[:1], lines(_end_row(node) + 1)[:1]
+        end = node.end_point
+        below = lines(end.row + (end.column > 0 or end.row == node.start_point.row))[:1]
+        above = lines(node.start_point.row - 1)[:1]
         return below * 2 if above == below else below
     return None
-
-
-def _end_row(node: "Node") -> int:
-    return node.end_point.row - (node.end_point.column == 0 and node.end_point.row > node.start_point.row)
 
 
 def _heading(node: "Node") -> "Node | str | None":
@@ -488,7 +481,7 @@ _GRAMMARS: dict[str, Grammar] = {
             **_for_types("type_spec type_alias method_elem", _name_field),
             **_for_types("short_var_declaration var_spec", _go_function),
         },
-        wrappers=_words("type_declaration"),
+        wrappers=node_types("type_declaration"),
         constants=_for_types("const_declaration var_declaration", _go_constants),
     ),
     "rust": Grammar(
@@ -498,13 +491,13 @@ _GRAMMARS: dict[str, Grammar] = {
                 "function_item struct_item enum_item union_item trait_item macro_definition type_item", _name_field
             ),
             **_for_types("function_signature_item associated_type", _name_field),
-            "impl_item": _field("type"),
+            "impl_item": lambda node: node_text(node.child_by_field_name("type")),
             "mod_item": _name_field_with_body,
         },
-        namespaces=_words("mod_item"),
-        containers=_words("declaration_list foreign_mod_item"),
+        namespaces=node_types("mod_item"),
+        containers=node_types("declaration_list foreign_mod_item"),
         constants=_for_types("const_item static_item", _name_field),
-        attributes=_words("attribute_item inner_attribute_item"),
+        attributes=node_types("attribute_item inner_attribute_item"),
     ),
     "java": Grammar(
         "java",
@@ -513,16 +506,16 @@ _GRAMMARS: dict[str, Grammar] = {
             **_for_types("annotation_type_declaration method_declaration constructor_declaration", _name_field),
             **_for_types("compact_constructor_declaration annotation_type_element_declaration", _name_field),
         },
-        containers=_words("class_body interface_body enum_body enum_body_declarations annotation_type_body"),
+        containers=node_types("class_body interface_body enum_body enum_body_declarations annotation_type_body"),
         generics=True,
     ),
     "c": Grammar("c", _C, containers=_C_THROUGH, constants=_C_CONSTANTS),
     "cpp": Grammar(
         "cpp",
         _CPP,
-        namespaces=_words("namespace_definition"),
+        namespaces=node_types("namespace_definition"),
         containers=_C_THROUGH,
-        wrappers=_words("template_declaration"),
+        wrappers=node_types("template_declaration"),
         constants=_C_CONSTANTS,
     ),
     "objective-c": Grammar(
@@ -532,7 +525,7 @@ _GRAMMARS: dict[str, Grammar] = {
             **_for_types("class_interface class_implementation protocol_declaration", _child("identifier")),
             **_for_types("method_declaration method_definition", _objective_method),
         },
-        containers=_C_THROUGH | _words("implementation_definition"),
+        containers=_C_THROUGH | node_types("implementation_definition"),
         constants=_C_CONSTANTS,
     ),
     "csharp": Grammar(
@@ -548,8 +541,10 @@ _GRAMMARS: dict[str, Grammar] = {
             "indexer_declaration": _fixed_name("this"),
             "namespace_declaration": _name_field,
         },
-        namespaces=_words("namespace_declaration"),
-        containers=_words("declaration_list file_scoped_namespace_declaration preproc_if preproc_region preproc_else"),
+        namespaces=node_types("namespace_declaration"),
+        containers=node_types(
+            "declaration_list file_scoped_namespace_declaration preproc_if preproc_region preproc_else"
+        ),
         generics=True,
     ),
     "ruby": Grammar(
@@ -559,10 +554,10 @@ _GRAMMARS: dict[str, Grammar] = {
             "singleton_method": _ruby_singleton,
             "singleton_class": lambda node: f"<< {node_text(node.child_by_field_name('value'))}",
         },
-        namespaces=_words("module"),
+        namespaces=node_types("module"),
         constants=_for_types("assignment", _field("left")),
-        containers=_words("body_statement begin_block"),
-        wrappers=_words("call argument_list"),
+        containers=node_types("body_statement begin_block"),
+        wrappers=node_types("call argument_list"),
     ),
     "php": Grammar(
         "php",
@@ -571,13 +566,13 @@ _GRAMMARS: dict[str, Grammar] = {
             **_for_types("function_definition method_declaration", _name_field),
             "namespace_definition": _name_field_with_body,
         },
-        namespaces=_words("namespace_definition"),
-        containers=_words("declaration_list enum_declaration_list compound_statement"),
+        namespaces=node_types("namespace_definition"),
+        containers=node_types("declaration_list enum_declaration_list compound_statement"),
     ),
     "bash": Grammar(
         "bash",
         {"function_definition": _name_field},
-        containers=_words("if_statement else_clause elif_clause compound_statement"),
+        containers=node_types("if_statement else_clause elif_clause compound_statement"),
     ),
     "kotlin": Grammar(
         "kotlin",
@@ -588,7 +583,7 @@ _GRAMMARS: dict[str, Grammar] = {
             "anonymous_initializer": _fixed_name("init"),
             "type_alias": _child("identifier"),
         },
-        containers=_words("class_body enum_class_body"),
+        containers=node_types("class_body enum_class_body"),
         constants=_for_types("property_declaration", _child("identifier", inside="variable_declaration")),
     ),
     "swift": Grammar(
@@ -602,7 +597,7 @@ _GRAMMARS: dict[str, Grammar] = {
             "deinit_declaration": _fixed_name("deinit"),
             "subscript_declaration": _fixed_name("subscript"),
         },
-        containers=_words("class_body protocol_body enum_class_body"),
+        containers=node_types("class_body protocol_body enum_class_body"),
         constants=_for_types("property_declaration", _name_field),
     ),
     "scala": Grammar(
@@ -615,8 +610,8 @@ _GRAMMARS: dict[str, Grammar] = {
             "package_object": _name_field,
             "package_clause": _name_field_with_body,
         },
-        namespaces=_words("package_clause"),
-        containers=_words("template_body enum_body"),
+        namespaces=node_types("package_clause"),
+        containers=node_types("template_body enum_body"),
         constants=_for_types("val_definition", _field("pattern")),
     ),
     "lua": Grammar(
@@ -626,28 +621,28 @@ _GRAMMARS: dict[str, Grammar] = {
             "assignment_statement": _lua_assigned,
             "field": _named_function("name", "value"),
         },
-        containers=_words("block"),
-        wrappers=_words("variable_declaration"),
+        containers=node_types("block"),
+        wrappers=node_types("variable_declaration"),
     ),
     "perl": Grammar(
         "perl",
         {"function_definition": _name_field_with_body, "package_statement": _perl_package},
-        namespaces=_words("package_statement"),
-        containers=_words("block"),
+        namespaces=node_types("package_statement"),
+        containers=node_types("block"),
     ),
-    "elixir": Grammar("elixir", {"call": _elixir}, containers=_words("do_block")),
+    "elixir": Grammar("elixir", {"call": _elixir}, containers=node_types("do_block")),
     "haskell": Grammar(
         "haskell",
         {
             **_for_types("data_type newtype class instance type_synomym type_family data_family", _name_field),
             **_for_types("function bind signature", _haskell_function),
         },
-        containers=_words("declarations class_declarations instance_declarations"),
+        containers=node_types("declarations class_declarations instance_declarations"),
     ),
     "zig": Grammar(
         "zig",
         {"function_declaration": _name_field, "variable_declaration": _zig_type, "test_declaration": _child("string")},
-        containers=_words("struct_declaration enum_declaration union_declaration"),
+        containers=node_types("struct_declaration enum_declaration union_declaration"),
     ),
     "dart": Grammar(
         "dart",
@@ -658,8 +653,8 @@ _GRAMMARS: dict[str, Grammar] = {
             **_for_types("function_signature getter_signature setter_signature operator_signature", _name_field),
             **_for_types("constructor_signature factory_constructor_signature", _name_field),
         },
-        containers=_words("class_body enum_body extension_body"),
-        wrappers=_words("method_signature"),
+        containers=node_types("class_body enum_body extension_body"),
+        wrappers=node_types("method_signature"),
     ),
     "julia": Grammar(
         "julia",
@@ -669,13 +664,17 @@ _GRAMMARS: dict[str, Grammar] = {
             **_for_types("struct_definition abstract_definition", _child("identifier", inside="type_head")),
             "assignment": _julia_short,
         },
-        namespaces=_words("module_definition"),
-        containers=_words("block"),
+        namespaces=node_types("module_definition"),
+        containers=node_types("block"),
     ),
     "r": Grammar("r", {"binary_operator": _r_function}),
-    "json": Grammar("json", {"pair": _key}, containers=_words("object"), outlined=False),
+    "json": Grammar("json", {"pair": _key}, containers=node_types("object"), outlined=False),
     "toml": Grammar(
-        "toml", _for_types("table table_array_element", _table), kind="table", hash_comments=True, qualified=False
+        "toml",
+        _for_types("table table_array_element", lambda node: node.named_child(0) or ""),
+        kind="table",
+        hash_comments=True,
+        qualified=False,
     ),
     "ini": Grammar(
         "ini",
@@ -688,13 +687,13 @@ _GRAMMARS: dict[str, Grammar] = {
     "sql": Grammar(
         "sql",
         dict.fromkeys((*(f"create_{kind}" for kind in _SQL_KINDS), "ERROR"), _sql_created),
-        wrappers=_words("statement"),
+        wrappers=node_types("statement"),
         qualified=False,
     ),
     "yaml": Grammar(
         "yaml",
         {"block_mapping_pair": _key},
-        containers=_words("document block_node block_mapping"),
+        containers=node_types("document block_node block_mapping"),
         kind="key",
         hash_comments=True,
     ),

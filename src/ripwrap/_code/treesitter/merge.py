@@ -69,11 +69,10 @@ def without_blank_lines(text: str, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 
 def window_chunks(text: str) -> Iterator[Chunk]:
-    """Split text into chunks, so that each line is in one chunk; empty text has no chunks.
+    """Split text into chunks of as many lines as fit, or of one longer line.
 
-    Each chunk takes as many lines as fit into 800 characters, or one longer line. Unless a chunk of several lines
-    reaches the end of the text, it is then cut after a blank line, if at least 300 characters remain in the chunk:
-    after the last blank line that is followed by a definition, or else after the last blank line.
+    A chunk is cut after the last blank line above a definition, or else after the last blank line, if that is not far
+    above its end.
     """
     newline = "\n\r\n" if "\n\r\n" in text[:MAX_CHUNK_CHARS] else "\n\n"
     start, line, size = 0, 1, len(text)
@@ -258,7 +257,7 @@ def _part_end(lines: Lines, first: int, fresh: int, stop: int) -> int:
     return last
 
 
-_VERSION = 5
+_VERSION = 6
 
 
 def chunker_version() -> str:
@@ -270,23 +269,10 @@ def chunker_version() -> str:
 
 
 def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> list[Chunk]:
-    """Split a file at its definitions, or into windows of lines if that is not possible.
+    """Split a file at its definitions, or into windows of lines if it cannot be parsed, or has a very long line.
 
-    The chunks have all lines of the file, in order. A function, class, method, table, key or section of up to 2,000
-    characters is one chunk. The comments, decorators and attributes directly above it belong to this chunk. A larger
-    definition, and any namespace, is split into the definitions in it, such as the methods of a class, and the lines
-    between them. A larger definition that contains no definitions is split into parts; each part repeats up to three
-    lines and 300 characters of the previous part. Small neighbours are joined into chunks of up to 800 characters. A
-    neighbour is small if it has only lines between definitions, or if it is a definition of up to three lines and 200
-    characters.
-
-    These files are split into windows of lines: files of a language without a grammar, files of over two million
-    characters or with a line of over 10,000 characters, files that take the parser longer than `timeout`, and files in
-    which a statement has over 1,000 angle brackets, if the parser is slow with these. If the extra `code` is not
-    installed, or the grammar cannot be loaded, files are also split in this way.
-
-    Source with syntax errors is parsed as far as possible. Hostile source may make a parser crash: use
-    `worker.CodeReader` for files that you do not trust.
+    A definition of up to 2,000 characters is one chunk, with what stands directly above it; a larger one is split into
+    the definitions in it, or into parts that overlap. Small neighbours are joined.
     """
     long = len(max(text.split("\n"), key=len)) > MAX_LINE_CHARS
     outline = None if long else parse_outline(path, text, timeout=timeout)

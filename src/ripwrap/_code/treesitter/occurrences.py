@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ripwrap._code.languages import language_name
-from ripwrap._code.treesitter.languages import node_text
+from ripwrap._code.treesitter.languages import node_text, node_types
 from ripwrap._code.treesitter.outline import SyntaxOutline, is_comment, is_import, is_string, kind_of
 
 if TYPE_CHECKING:
@@ -23,11 +23,7 @@ _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _NO_CODE = frozenset({"heading", "table", "key"})
 
 
-def _types(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_PATTERNS = _types(
+_PATTERNS = node_types(
     "pattern_list tuple_pattern list_pattern list_splat_pattern dictionary_splat_pattern expression_list array_pattern"
     " object_pattern rest_pattern assignment_pattern object_assignment_pattern pair_pattern pointer_declarator"
     " array_declarator function_declarator parenthesized_declarator reference_declarator init_declarator"
@@ -42,24 +38,30 @@ _INNER_FIELDS = frozenset({"declarator", "left", "name", "bound_identifier", "pa
 
 _DECLARES: Mapping[str, frozenset[str | None]] = {
     **dict.fromkeys(
-        _types("assignment for_statement for_in_clause for_in_statement range_clause"), frozenset({"left"})
+        node_types("assignment for_statement for_in_clause for_in_statement range_clause"), frozenset({"left"})
     ),
-    **dict.fromkeys(_types("short_var_declaration assignment_expression foreach_statement"), frozenset({"left"})),
-    **dict.fromkeys(_types("named_expression variable_declarator public_field_definition"), frozenset({"name"})),
+    **dict.fromkeys(node_types("short_var_declaration assignment_expression foreach_statement"), frozenset({"left"})),
+    **dict.fromkeys(node_types("named_expression variable_declarator public_field_definition"), frozenset({"name"})),
     **dict.fromkeys(
-        _types("property_signature enum_assignment enum_body enum_constant enumerator"), frozenset({"name"})
+        node_types("property_signature enum_assignment enum_body enum_constant enumerator"), frozenset({"name"})
     ),
-    **dict.fromkeys(_types("preproc_def enum_member_declaration const_spec var_spec enum_case"), frozenset({"name"})),
     **dict.fromkeys(
-        _types("property_element enum_variant const_item static_item enum_entry"), frozenset({"name", None})
+        node_types("preproc_def enum_member_declaration const_spec var_spec enum_case"), frozenset({"name"})
     ),
-    **dict.fromkeys(_types("variable_assignment container_field resource enhanced_for_statement"), frozenset({"name"})),
-    **dict.fromkeys(_types("declaration type_definition for_range_loop"), frozenset({"declarator"})),
-    **dict.fromkeys(_types("let_declaration let_condition for_expression val_definition"), frozenset({"pattern"})),
-    **dict.fromkeys(_types("var_definition static_final_declaration"), frozenset({"pattern", None})),
-    **dict.fromkeys(_types("property_declaration protocol_property_declaration"), frozenset({"name", None})),
-    **dict.fromkeys(_types("const_element variable_declaration assignment_statement"), frozenset({None})),
-    **dict.fromkeys(_types("initialized_identifier catch_declaration exception_variable"), frozenset({"name", None})),
+    **dict.fromkeys(
+        node_types("property_element enum_variant const_item static_item enum_entry"), frozenset({"name", None})
+    ),
+    **dict.fromkeys(
+        node_types("variable_assignment container_field resource enhanced_for_statement"), frozenset({"name"})
+    ),
+    **dict.fromkeys(node_types("declaration type_definition for_range_loop"), frozenset({"declarator"})),
+    **dict.fromkeys(node_types("let_declaration let_condition for_expression val_definition"), frozenset({"pattern"})),
+    **dict.fromkeys(node_types("var_definition static_final_declaration"), frozenset({"pattern", None})),
+    **dict.fromkeys(node_types("property_declaration protocol_property_declaration"), frozenset({"name", None})),
+    **dict.fromkeys(node_types("const_element variable_declaration assignment_statement"), frozenset({None})),
+    **dict.fromkeys(
+        node_types("initialized_identifier catch_declaration exception_variable"), frozenset({"name", None})
+    ),
     "field_definition": frozenset({"property"}),
     "field_declaration": frozenset({"declarator", "name"}),
     "as_pattern": frozenset({"alias"}),
@@ -68,23 +70,25 @@ _DECLARES: Mapping[str, frozenset[str | None]] = {
 
 _PARAMETERS: Mapping[str, frozenset[str | None]] = {
     **dict.fromkeys(
-        _types("parameters lambda_parameters formal_parameters method_parameters"), frozenset({None, "name"})
+        node_types("parameters lambda_parameters formal_parameters method_parameters"), frozenset({None, "name"})
     ),
     **dict.fromkeys(
-        _types("block_parameters closure_parameters preproc_params inferred_parameters"), frozenset({None})
+        node_types("block_parameters closure_parameters preproc_params inferred_parameters"), frozenset({None})
     ),
     **dict.fromkeys(
-        _types("default_parameter typed_default_parameter optional_parameter"), frozenset({"name", "pattern"})
+        node_types("default_parameter typed_default_parameter optional_parameter"), frozenset({"name", "pattern"})
     ),
-    **dict.fromkeys(_types("keyword_parameter splat_parameter hash_splat_parameter"), frozenset({"name"})),
-    **dict.fromkeys(_types("block_parameter simple_parameter variadic_parameter"), frozenset({"name"})),
-    **dict.fromkeys(_types("parameter_declaration optional_parameter_declaration"), frozenset({"declarator", "name"})),
+    **dict.fromkeys(node_types("keyword_parameter splat_parameter hash_splat_parameter"), frozenset({"name"})),
+    **dict.fromkeys(node_types("block_parameter simple_parameter variadic_parameter"), frozenset({"name"})),
     **dict.fromkeys(
-        _types("variadic_parameter_declaration formal_parameter lambda_parameter"), frozenset({"name", None})
+        node_types("parameter_declaration optional_parameter_declaration"), frozenset({"declarator", "name"})
     ),
-    **dict.fromkeys(_types("property_promotion_parameter catch_formal_parameter"), frozenset({"name"})),
     **dict.fromkeys(
-        _types("typed_parameter class_parameter constructor_param parameter_list"), frozenset({"name", None})
+        node_types("variadic_parameter_declaration formal_parameter lambda_parameter"), frozenset({"name", None})
+    ),
+    **dict.fromkeys(node_types("property_promotion_parameter catch_formal_parameter"), frozenset({"name"})),
+    **dict.fromkeys(
+        node_types("typed_parameter class_parameter constructor_param parameter_list"), frozenset({"name", None})
     ),
     "required_parameter": frozenset({"pattern"}),
     "parameter": frozenset({"name", "pattern", "external_name", None}),
@@ -101,10 +105,10 @@ _ARGUMENT_NAMES: Mapping[str, frozenset[str | None]] = {
 }
 """Nodes that name an argument, or the key of an object; such a name is none of the scope."""
 _CALLS: Mapping[str, frozenset[str | None]] = {
-    **dict.fromkeys(_types("call call_expression"), frozenset({"function", "method", "target", None})),
-    **dict.fromkeys(_types("method_invocation member_call_expression scoped_call_expression"), frozenset({"name"})),
-    **dict.fromkeys(_types("function_call method_call"), frozenset({"name", "function", None})),
-    **dict.fromkeys(_types("invocation_expression function_call_expression"), frozenset({"function"})),
+    **dict.fromkeys(node_types("call call_expression"), frozenset({"function", "method", "target", None})),
+    **dict.fromkeys(node_types("method_invocation member_call_expression scoped_call_expression"), frozenset({"name"})),
+    **dict.fromkeys(node_types("function_call method_call"), frozenset({"name", "function", None})),
+    **dict.fromkeys(node_types("invocation_expression function_call_expression"), frozenset({"function"})),
     "function_call_expression": frozenset({"function", "function_name"}),
     "object_creation_expression": frozenset({"type", None}),
     "new_expression": frozenset({"constructor", "type"}),
@@ -115,7 +119,7 @@ _CALLS: Mapping[str, frozenset[str | None]] = {
     "constructor_invocation": frozenset({None}),
     "apply": frozenset({"function"}),
 }
-_MEMBER_NAMES = _types(
+_MEMBER_NAMES = node_types(
     "attribute member_expression field_expression selector_expression scoped_identifier qualified_identifier"
     " navigation_expression navigation_suffix member_access_expression generic_function template_function generic_name"
     " scoped_type_identifier qualified_name generic_type user_type command_name dot_index_expression"
@@ -124,7 +128,7 @@ _MEMBER_NAMES = _types(
 )
 """Nodes between the last name of an expression such as `a.b` and the call of it."""
 _LAST_FIELDS = frozenset({"attribute", "property", "field", "name", "suffix", "function", "method", None})
-_LAMBDAS = _types(
+_LAMBDAS = node_types(
     "lambda lambda_expression arrow_function function_expression generator_function closure_expression lambda_literal"
     " anonymous_function func_literal anonymous_method_expression anonymous_function_creation_expression do_block block"
     " list_comprehension set_comprehension dictionary_comprehension generator_expression catch_clause"

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ripwrap._code.outline import MAX_NAME_CHARS, Definition, LiteralSpan
-from ripwrap._code.treesitter.languages import FUNCTION_VALUES, Grammar, heading_level, node_text
+from ripwrap._code.treesitter.languages import FUNCTION_VALUES, Grammar, heading_level, node_text, node_types
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Query
@@ -23,54 +23,13 @@ _MAX_WRAPPERS = 8
 """Maximum depth of nested wrappers (such as `export`) around a definition, and maximum number of children of a wrapper
 that are searched.
 """
-_TYPE_WORDS = frozenset(
-    [
-        "class",
-        "struct",
-        "interface",
-        "enum",
-        "union",
-        "trait",
-        "impl",
-        "protocol",
-        "extension",
-        "actor",
-        "record",
-        "object",
-        "mod",
-        "module",
-        "namespace",
-        "package",
-        "given",
-        "type",
-        "contract",
-        "mixin",
-        "data",
-        "newtype",
-        "instance",
-    ]
+_TYPE_WORDS = node_types(
+    "class struct interface enum union trait impl protocol extension actor record object mod module namespace "
+    "package given type contract mixin data newtype instance"
 )
-_FUNCTION_PARTS = frozenset(
-    [
-        "function",
-        "method",
-        "constructor",
-        "destructor",
-        "init",
-        "initializer",
-        "deinit",
-        "subscript",
-        "operator",
-        "indexer",
-        "signature",
-        "macro",
-        "delegate",
-        "bind",
-        "test",
-        "arrow",
-        "generator",
-        "preproc",
-    ]
+_FUNCTION_PARTS = node_types(
+    "function method constructor destructor init initializer deinit subscript operator indexer signature macro "
+    "delegate bind test arrow generator preproc"
 )
 """Words in the types of nodes that are functions."""
 

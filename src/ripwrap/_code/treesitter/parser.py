@@ -39,13 +39,26 @@ _MAX_ANGLE_BRACKETS = 1_000
 """Maximum number of angle brackets in a statement. It applies to languages in which nested angle brackets take the
 parser quadratic time or more.
 """
-_WITH_MACROS = frozenset({"c", "cpp", "objc"})
-_MACRO = re.compile(
-    r"^[ \t]*[A-Z][A-Z0-9_]{3,}[ \t]*$|(?<=[\w*][ \t])[A-Z][A-Z0-9_]{3,}(?=[ \t]+[a-zA-Z_~][\w:~]*[ \t]*\()",
-    re.MULTILINE,
+_C_MACROS = (
+    r"^[ \t]*[A-Z][A-Z0-9_]{3,}[ \t]*$|(?<=[\w*][ \t])[A-Z][A-Z0-9_]{3,}(?=[ \t]+[a-zA-Z_~][\w:~]*[ \t]*\()"
+    r"|(?<=\))\s*+(?:(?:const|noexcept|override|final)\b\s*+){0,4}(?:[A-Z][A-Z0-9_]{3,}+(?:\([^()\n]*+\))?\s*+){1,4}(?=\{)"
 )
-"""Pattern for a macro alone on its line, or before the name of a function. The grammars know no such macros, and lose
-the definitions around them, so blanks are parsed in their places.
+"""Macros alone on their lines, before the name of a function, and between its parameters and its body."""
+_UNKNOWN = {
+    **dict.fromkeys(("c", "cpp", "objc"), re.compile(_C_MACROS, re.MULTILINE)),
+    # conditions around the cases of a `switch`, words of ownership, and names that have blanks
+    "swift": re.compile(
+        r"^[ \t]*#(?:if|elseif|else|endif)\b.*|\b(?:borrowing|consume|consuming|copy|sending) (?=[\w(])|`[^`\n]+`",
+        re.MULTILINE,
+    ),
+    # annotations of a constructor on lines of their own, and `annotation` behind another annotation
+    "kotlin": re.compile(
+        r"\bclass[ \t]+\w++(?:<[^<>\n]*+>)?[ \t]*\n(?:[ \t]*+@[\w.:]++(?:\([^()\n]*+\))?\n){1,9}"
+        r"(?=[ \t]*(?:\w+ )?constructor\b)|\bannotation(?= class\b)"
+    ),
+}
+"""Pattern for what the grammar of a language does not know, and loses the definitions around it. Blanks are parsed in
+its places, or `_` in a name in backticks; a line that begins with `class` is kept.
 """
 _STATEMENT_END = re.compile("[;{}]")
 _LOGGER = logging.getLogger("ripwrap")
@@ -69,11 +82,7 @@ def is_supported(path: str, text: str) -> bool:
 
 
 def parse_outline(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> SyntaxOutline | None:
-    """Parse a file, without the rest of very long lines.
-
-    Return None if the language has no grammar, the grammar cannot be loaded, the file is too large, or parsing takes or
-    would take too long.
-    """
+    """Parse a file, without the rest of very long lines; return None if that is not possible, or takes too long."""
     if len(text) > MAX_FILE_CHARS or (grammar := find_grammar(path, text)) is None:
         return None
     lines = [line[:MAX_LINE_CHARS] for line in text.split("\n")]
@@ -84,21 +93,32 @@ def parse_outline(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> Sy
     from tree_sitter import Parser  # late: an optional package
 
     code = "\n".join(lines).replace("\0", " ")  # NUL ends the text in some grammars
-    if grammar.name in _WITH_MACROS:
-        code = _MACRO.sub(lambda found: " " * len(found[0]), code)
     raw = code.encode("utf-8", "replace")
+    unknown = _UNKNOWN.get(grammar.name)
+    parsed = raw if unknown is None else unknown.sub(_known_code, code).encode("utf-8", "replace")
     limit = time.thread_time() + timeout
     # If `progress_callback` returns True, the parser stops, and `parse` raises ValueError. The source is also passed as
     # a callback, because `progress_callback` has no effect if the source is bytes.
     # https://tree-sitter.github.io/py-tree-sitter/classes/tree_sitter.Parser.html
     try:
         tree = Parser(language).parse(
-            lambda offset, _: raw[offset : offset + _READ_BYTES],
+            lambda offset, _: parsed[offset : offset + _READ_BYTES],
             progress_callback=lambda _, __: time.thread_time() > limit,
         )
     except ValueError:
         return None
+    parsed = raw  # the text of a node is read in the same way, and later
     return read_syntax(grammar, language, lines, tree.root_node)
+
+
+def _known_code(found: re.Match[str]) -> str:
+    """Return what is parsed in place of a match of `_UNKNOWN`; it has the same size in UTF-8."""
+    kept, rest = "", found[0]
+    if rest.startswith("class"):
+        kept, newline, rest = rest.partition("\n")
+        kept += newline
+    mark, known = ("_", r"\w`") if rest.startswith("`") else (" ", r"\n")
+    return kept + re.sub(rf"[^{known}]", lambda one: mark * len(one[0].encode("utf-8", "replace")), rest)
 
 
 def _has_nested_angle_brackets(text: str) -> bool:

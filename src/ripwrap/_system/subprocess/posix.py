@@ -86,7 +86,7 @@ def _poll(pipe: IO[bytes], seconds: float) -> int:
     polling = select.poll()
     polling.register(pipe, select.POLLIN)
     ready: list[tuple[int, int]] = polling.poll(seconds * 1000)
-    return sum(events for _, events in ready)
+    return ready[0][1] if ready else 0
 
 
 def read_beginning(file: IO[bytes], size: int) -> bytes:

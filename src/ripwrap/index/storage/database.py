@@ -6,15 +6,16 @@ not commit.
 
 import functools
 import re
+import sqlite3
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 from ripwrap._ranking.fts import batches
 from ripwrap._system.concurrency import CANCELLED
-from ripwrap.index.storage.packages import Connection, sqlite3
 
 APPLICATION_ID: int = 0x72697077
 """Application id in the header of a database: `ripw` (https://sqlite.org/fileformat.html)."""
@@ -295,10 +296,9 @@ _DECLARATIONS = (
     )""",
     # The content of a file, with the path of the file. Branches with the same content at the same path share the row.
     # With AUTOINCREMENT, here and below, no number is used twice (https://sqlite.org/autoinc.html), so that a document
-    # of a removed row is never mistaken for the document of another row. `trigrams` is the id if the content has a
-    # document of trigrams, the negative id if it never gets such a document, NULL if the content was not read yet; see
-    # `trigrams.py`. `names` has the compressed names that the chunks define; with them, the rows in `definition` are
-    # found and deleted.
+    # of a removed row is never mistaken for the document of another row. `trigrams` is 1 if the content has a
+    # document of trigrams, -1 if it never gets such a document, NULL if the content was not read yet. `names` has the
+    # compressed names that the chunks define; with them, the rows in `definition` are found and deleted.
     """CREATE TABLE blob (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, names BLOB NOT NULL,
         UNIQUE (path, digest)

@@ -1,7 +1,5 @@
 """Names of the files of an index, and checks that protect the files of others: did this user make the index?
 
-Check that this user made the index inside a project, and that the index did not come with the repository.
-
 A cloned repository may contain a `.ripwrap` directory with a hostile or wrong database (SQLite's advice for such files:
 https://sqlite.org/security.html). So the process that creates an index writes a random mark into the index and into the
 user's cache. No other user can guess the mark. An index inside a project is used only if its mark is in the cache;
@@ -14,6 +12,7 @@ import logging
 import os
 import re
 import secrets
+import sqlite3
 import stat
 from collections.abc import Container
 from contextlib import suppress
@@ -25,7 +24,6 @@ from ripwrap.binary import cache
 from ripwrap.errors import RipwrapError
 from ripwrap.index.storage.database import empty_database, is_index_header
 from ripwrap.index.storage.engine import files_in, location_error, remove_folder
-from ripwrap.index.storage.packages import sqlite3
 from ripwrap.index.storage.postings import POSTINGS_NAME
 
 _LOGGER = logging.getLogger("ripwrap")

@@ -25,10 +25,12 @@ adds documents that have only filler words and no chunk, so that the mean length
 import math
 import re
 import secrets
+import sqlite3
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any, Literal, cast
 
 from ripwrap._ranking.scoring import PATH_WEIGHT
@@ -52,7 +54,7 @@ from ripwrap.index.storage.engine import (
     reading_state,
     remove_folder,
 )
-from ripwrap.index.storage.packages import Connection, sqlite3, tantivy
+from ripwrap.index.storage.packages import tantivy
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
 """Pattern of the names of tantivy's directories, for full-text search and for trigrams. The names of the directories in
@@ -159,13 +161,8 @@ class Postings:
     @contextmanager
     def writing(self, database: Connection, files: int) -> "Generator[PostingsWriter]":
         """Yield a writer of documents; commit them at the end of the block, and discard them after an error."""
-        writer = PostingsWriter(self._engine(state_of(database).folder), database, files)
-        try:
-            yield writer
-            writer.commit()
-        except BaseException:
-            writer.abandon()
-            raise
+        with ExitStack() as stack:
+            yield PostingsWriter(self._engine(state_of(database).folder), database, files, stack)
 
     def clean(self, database: Connection) -> None:
         """Delete documents whose contents the database does not have.
@@ -178,7 +175,7 @@ class Postings:
         with _transaction_if_free(database) as free:
             if free:
                 with self.writing(database, 0) as writer:
-                    writer.delete_left_over()
+                    writer.begin()
 
     def check(self, database: Connection) -> tuple[int, Exception | None]:
         """Read all files of full-text search, and return the number of chunks and `None`.
@@ -219,8 +216,12 @@ def _transaction_if_free(database: Connection) -> Generator[bool]:
 class PostingsWriter:
     """Writer of documents of full-text search. It is opened when it is first used."""
 
-    def __init__(self, engine: EngineFolder, database: Connection, files: int) -> None:
-        """Prepare to index a number of files, and to delete what killed processes have left; write nothing yet."""
+    def __init__(self, engine: EngineFolder, database: Connection, files: int, stack: ExitStack) -> None:
+        """Prepare to index a number of files, and to delete what killed processes have left; write nothing yet.
+
+        `stack` commits the documents when it is closed, and discards them after an error.
+        """
+        self._stack = stack
         self._engine = engine
         self._database = database
         self._files = files
@@ -229,7 +230,7 @@ class PostingsWriter:
 
     def add(self, blob: int, first: int, path: str, text: SplitText) -> None:
         """Add a document for each chunk of a file content."""
-        writer = self._begin()
+        writer = self.begin()
         lengths: list[int] = []
         words = f"{words_of(path)} " * round(PATH_WEIGHT)
         path_length = len(words.split())
@@ -246,30 +247,15 @@ class PostingsWriter:
                 document.add_integer("is_chunk", 0)
                 writer.add_document(document)
 
-    def delete_left_over(self) -> None:
-        """Delete documents whose contents the database does not have; `add()` also deletes them."""
-        self._begin()
-
-    def _begin(self) -> "tantivy.IndexWriter":
+    def begin(self) -> "tantivy.IndexWriter":
+        """Open the writer, and delete documents whose contents the database does not have."""
         if self._writer is None:
-            self._writer = self._engine.writer(self._files)
+            self._writer = self._stack.enter_context(self._engine.writing(self._files))
             with engine_errors(self._engine.path, writing=True):
                 self._writer.delete_documents_by_query(self._left)
             self._database.execute("DELETE FROM stale")
             change_count(self._database, 0)
         return self._writer
-
-    def commit(self) -> None:
-        """Commit the documents, and close the writer."""
-        if self._writer is not None:
-            self._engine.commit(self._writer)
-            self._writer = None
-
-    def abandon(self) -> None:
-        """Discard the documents, and close the writer."""
-        if self._writer is not None:
-            self._engine.abandon(self._writer)
-            self._writer = None
 
 
 def _document(blob: int, words: str) -> "tantivy.Document":
