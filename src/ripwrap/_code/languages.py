@@ -76,11 +76,7 @@ _INTERPRETER = re.compile("|".join(_INTERPRETERS))
 
 
 def language_name(path: str, first_line: str) -> str | None:
-    """Return the name of a file's language, or None if it is unknown.
-
-    The table is searched for the file name, then for its extension. For a file without an extension, the interpreter in
-    the `#!` line decides.
-    """
+    """Return the name of a file's language by its name, its extension, or its `#!` line; None if it is unknown."""
     file_name = PurePath(path.replace("\\", "/")).name.lower()
     extension = file_name.rpartition(".")[2] if "." in file_name[1:] else ""
     name = _BY_FILE_NAME.get(file_name) or _BY_EXTENSION.get(extension)

@@ -151,15 +151,20 @@ class ColumnDecoder:
         """Decode the raw fields of matches; raise `ValueError` if one is malformed."""
         spans = list(map(self._spans.__getitem__, submatches))
         texts: list[str] = from_json(b'["%b"]' % b'","'.join(lines), cache_strings="none") if lines else []
-        if not plain:
-            spans = [
-                one if line.isascii() else _in_characters(line, one) for line, one in zip(texts, spans, strict=True)
-            ]
+        for at, (line, one) in enumerate(() if plain else zip(texts, spans, strict=True)):
+            if not line.isascii():  # the offsets are in bytes
+                hits = tuple(Submatch.model_construct(match="", start=start, end=end) for start, end in one)
+                spans[at] = Match.model_construct(lines=line, submatches=hits).spans()
+        joined = "".join(texts)  # `Match.text` leaves out the same terminators
+        if "\r" in joined or "\0" in joined:
+            texts = [one[:-1].removesuffix("\r") if one.endswith("\n") else one.removesuffix("\0") for one in texts]
+        else:
+            texts = [line.removesuffix("\n") for line in texts]
         return Columns(
             path=list(map(self._paths.__getitem__, paths)),
             line_number=from_json(b"[%b]" % b",".join(line_numbers)),
             absolute_offset=from_json(b"[%b]" % b",".join(offsets)),
-            text=_without_terminators(texts),
+            text=texts,
             spans=spans,
         )
 
@@ -188,20 +193,6 @@ def _spans(raw: bytes) -> tuple[Span, ...]:
     if not raw.endswith(b"]}}"):
         raise ValueError("an incomplete record")
     return tuple([(int(start), int(end)) for start, end in _SPAN.findall(raw)])
-
-
-def _in_characters(lines: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
-    """Convert offsets in bytes to offsets in characters."""
-    hits = tuple(Submatch.model_construct(match="", start=start, end=end) for start, end in spans)
-    return Match.model_construct(lines=lines, submatches=hits).spans()
-
-
-def _without_terminators(lines: list[str]) -> list[str]:
-    """Return the lines without their line terminators; `Match.text` leaves out the same characters."""
-    joined = "".join(lines)
-    if "\r" in joined or "\0" in joined:
-        return [line[:-1].removesuffix("\r") if line.endswith("\n") else line.removesuffix("\0") for line in lines]
-    return [line.removesuffix("\n") for line in lines]
 
 
 BATCH_ROWS = 65_536

@@ -105,7 +105,10 @@ def tree_request(
 ) -> TreeRequest:
     """Check the arguments, and return the request of `tree()` and `tree_text()`."""
     query = placed_files("tree()", cwd, (), options, ("cwd", "limit", "exclude", "rg"))
-    seconds, checked, names = check_timeout(timeout), check_limit(limit), checked_names(exclude)
+    seconds, checked = check_timeout(timeout), check_limit(limit)
+    if isinstance(exclude, str):
+        raise TypeError(f"exclude must be a collection of names such as ({exclude!r},), got a str")
+    names = frozenset(exclude)
     # rg lists only files, so the directories at the maximum depth are known from the files below them.
     depth, query = query.options.get("max_depth"), query.without("max_depth", "sort", "sortr")
     return TreeRequest(Step(query, lambda: FileTreeCollector(names, depth, seconds), seconds), checked)
@@ -161,13 +164,6 @@ class FileTreeCollector(BaseListingCollector[str]):
 def render_tree(entries: Iterable[TreeEntry]) -> Tree:
     """Return the tree of these entries; deprecated, use `Tree(entries=…)`."""
     return Tree(entries=tuple(entries))
-
-
-def checked_names(exclude: Collection[str]) -> frozenset[str]:
-    """Return the names to leave out."""
-    if isinstance(exclude, str):
-        raise TypeError(f"exclude must be a collection of names such as ({exclude!r},), got a str")
-    return frozenset(exclude)
 
 
 def insert_path(root: TreeDirectory, path: str, exclude: frozenset[str], depth: int | None = None) -> None:

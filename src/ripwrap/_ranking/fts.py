@@ -106,12 +106,7 @@ def bm25_pool(
 def best_rows(
     search: Callable[[int], list[tuple[int, float]]], locate: LocateRows, wanted: int = POOL_DEPTH * POOL_SIZE
 ) -> list[tuple[int, float]]:
-    """Return the rows of the `POOL_SIZE` texts with the highest BM25, and then the best row of each additional file.
-
-    All found rows of a text are returned, so that they can be counted.
-
-    The additional files are those of the further rows that `search` returned.
-    """
+    """Return all rows of the `POOL_SIZE` texts with the highest BM25, and then the best row of each further file."""
     # BM25 is computed for the whole table. Then `locate` leaves out rows of files that are not searched, and positions
     # decide the order of rows with equal scores. So search for the `wanted` best rows first. Rows that were not found
     # may have the same score as the last row. If fewer than POOL_SIZE texts of the remaining rows have a better score

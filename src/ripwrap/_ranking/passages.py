@@ -80,10 +80,7 @@ def show_passages(
 ) -> list[RankedCandidate]:
     """Show, in place of the best chunk of each file, its best definition; and further definitions of the best files.
 
-    The further definitions may come before the best ones of other files. Other chunks of a file are kept if they have
-    no line of these definitions.
-
-    The text of a file is not split if it is as short as a chunk, or very long.
+    Other chunks of a file are kept if they have no line of these definitions. A short or very long text is not split.
     """
     entries: list[RankedCandidate] = []
     shown: dict[str, list[Chunk]] = {}

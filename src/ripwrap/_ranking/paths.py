@@ -1,14 +1,8 @@
 """Find the words and files that a query names in paths, and lower the scores of files that queries rarely ask for.
 
-Find the names of files that a query has, such as `package.json` or `src/config.py`; no I/O.
-
-A query has the name of a file in one of these forms:
-
-- as a word with a dot or slash, e.g. 'where is package.json', or `src/config.py`, which also names `lib/src/config.py`;
-- as a word of a name without an extension, spelled as the file (`Makefile`), or a word that ends in `file`;
-- as its only word besides words such as 'where', perhaps without the extension: `config` for `src/config.py`.
-
-Case counts only where it is said. Names are compared in Unicode's normal form NFC.
+A query has the name of a file as a word with a dot or slash (`src/config.py` also names `lib/src/config.py`), as a word
+that is spelled as the file (`Makefile`) or ends in `file`, or as its only word besides words such as 'where'. Case
+counts only where it is said. Names are compared in Unicode's normal form NFC.
 """
 
 import math
@@ -146,11 +140,7 @@ def path_weight(path: str, query: WordQuery, *, defining: bool = False) -> float
 
 
 def path_penalty(path: str, query: WordQuery, *, defining: bool = False) -> tuple[float, tuple[str, ...]]:
-    """Return the penalty of a file, and the kinds of the file that cause the penalty, such as 'test code'.
-
-    The penalty is added to the score of the file. It is negative for files that queries rarely ask for, such as tests,
-    and otherwise 0.
-    """
+    """Return the penalty of a file, which is added to its score, and the kinds that cause it, such as 'test code'."""
     kinds = _kinds(path, query, defining=defining)
     penalty = sum(kind.penalty if query.long is None else kind.long_penalty for kind in kinds)
     return penalty, tuple(kind.name for kind in kinds)
@@ -276,13 +266,10 @@ def _path_parts(path: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]
     *folders, name = path.split("/")
     if folders and name.partition(".")[0] in _NAMED_BY_FOLDER:
         *folders, name = folders
-    names = [_name_parts(one) for one in (*folders, name[:1] + name[1:].partition(".")[0])]
+    named = (*folders, name[:1] + name[1:].partition(".")[0])
+    names = [[part for word in re.findall(r"\w+", one) for part in identifier_parts(word)] for one in named]
     *above, stem = ((*parts, "".join(parts)) for parts in names)
     return tuple(above), stem, sum(map(len, names))
-
-
-def _name_parts(name: str) -> tuple[str, ...]:
-    return tuple(part for word in re.findall(r"\w+", name) for part in identifier_parts(word))
 
 
 def _is_same_word(word: str, part: str) -> bool:

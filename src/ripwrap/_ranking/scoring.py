@@ -527,11 +527,9 @@ def _further(query: WordQuery, files: Sequence[_ScoredFile]) -> Iterator[RankedC
 
 
 def most_relevant_lines(text: str, query: WordQuery, names: Sequence[tuple[int, str]] = ()) -> list[int]:
-    """Return the indexes, from 0, of the lines that define a symbol of the query, at most `_MAX_RELEVANT_LINES`.
+    """Return the indexes of the lines that define a symbol of the query, at most 16; else of those with the most words.
 
-    `names` has the index and the name of each line that defines one. If the text defines several symbols of the query,
-    only the first of them counts. If the text defines none, return the indexes of the lines that have the most words of
-    the query.
+    `names` has the index and the name of each line that defines one. Only the first symbol that is defined counts.
     """
     text = to_nfc(text)
     for symbol in query.symbols:

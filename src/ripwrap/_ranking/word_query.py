@@ -464,11 +464,7 @@ def _word_weights(long: LongText) -> dict[str, float]:
 
 
 def _most_telling(words: list[str], names: Iterable[str]) -> tuple[str, ...]:
-    """Return at most `MAX_QUERY_WORDS` of the words, in their order.
-
-    Parts of `names` are preferred, then other words, then numbers. Among words of the same kind, longer words are
-    preferred.
-    """
+    """Return at most `MAX_QUERY_WORDS` of the words: parts of `names` first, numbers last, else the longest."""
     if len(words) <= MAX_QUERY_WORDS:
         return tuple(words)
     parts = {part for name in names for part in identifier_parts(name)}
@@ -534,11 +530,7 @@ def _pairs(run: str) -> Iterator[str]:
 
 def split_camel_case(text: str) -> str:
     """Put spaces between the parts of identifiers in camel case: `getHTTPResponse` becomes `get HTTP Response`."""
-    return _CAMEL_CASE.sub(_after_space, text) if _may_have_camel_case(text) else text
-
-
-def _after_space(found: re.Match[str]) -> str:
-    return f" {found[0]}"
+    return _CAMEL_CASE.sub(r" \g<0>", text) if _may_have_camel_case(text) else text
 
 
 def _may_have_camel_case(text: str) -> bool:

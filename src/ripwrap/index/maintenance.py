@@ -1,8 +1,10 @@
 """Get the status of an index, check it for damage, and remove unused content (prune it)."""
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any, Literal, TypeAlias
 
 from ripwrap._text import as_utf8, shown
@@ -23,7 +25,6 @@ from ripwrap.index.storage.database import (
     write_transaction,
 )
 from ripwrap.index.storage.engine import RebuildError
-from ripwrap.index.storage.packages import Connection, sqlite3
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused, sent_to
 from ripwrap.index.trigrams import Trigrams

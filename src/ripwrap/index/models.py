@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from sqlite3 import Connection
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 
 from ripwrap._text import FsPath
 from ripwrap.errors import EmbedReason, HintedText
-from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.tables import Sent
 from ripwrap.models import Model
 

@@ -12,10 +12,12 @@ index ranks results in the same way as a new index with the same views; see `sto
 import logging
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
+from sqlite3 import Connection
 
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._text import shown
@@ -30,7 +32,6 @@ from ripwrap.index.storage.database import (
     encode_text,
     write_transaction,
 )
-from ripwrap.index.storage.packages import Connection, sqlite3
 from ripwrap.index.storage.postings import Postings, PostingsReader, PostingsWriter
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import (

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from sqlite3 import Connection
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import best_rows, log_remark
@@ -21,7 +22,6 @@ from ripwrap._ranking.word_query import MAX_QUERY_WORDS, LongQuery, WordQuery
 from ripwrap.index.file_state import ChunkSpan, IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text, select_in
-from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.postings import Postings, PostingsReader, WordMatches
 from ripwrap.index.storage.tables import View, indexed_file, names_of, number_of
 from ripwrap.results import RankedChunk

@@ -1,12 +1,7 @@
 """Read a file, split it into chunks, and find the names that each chunk defines and its words, for the index.
 
-This work takes most of the time of a refresh, and needs neither the database nor tantivy. So worker processes split the
-files of a large refresh, because Python uses one CPU per process.
-
-The workers get paths, and send back the data that the index stores for each file. The main process, which refreshes the
-index, writes the data in the order of the paths, so the index is the same as without workers. Only the main process
-opens the index, so a worker may be killed at any time. If a worker ends or cannot be started, the main process splits
-the files of this worker.
+This takes most of the time of a refresh, and needs neither the database nor tantivy: worker processes do it for a large
+refresh. The main process alone writes the index, in the order of the paths, and splits the files of a worker that ends.
 """
 
 import hashlib

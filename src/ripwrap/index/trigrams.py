@@ -20,10 +20,12 @@ tantivy is made when it is first needed. It is rebuilt if it is damaged or docum
 import codecs
 import logging
 import secrets
+import sqlite3
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from sqlite3 import Connection
 
 from ripwrap._ripgrep.literals import AllOf, Required, fold
 from ripwrap._system.safe_open import without_replaced
@@ -40,7 +42,7 @@ from ripwrap.index.storage.database import (
     write_transaction,
 )
 from ripwrap.index.storage.engine import EngineFolder, EngineState, RebuildError, engine_errors, reading_state
-from ripwrap.index.storage.packages import Connection, sqlite3, tantivy
+from ripwrap.index.storage.packages import tantivy
 from ripwrap.index.storage.postings import change_count, is_folder
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, number_of

@@ -92,13 +92,7 @@ class CodeWorkers:
         return found.literals
 
     def search(self, worker: WorkerProcess, text: bytes) -> StructureMatches:
-        """Return the matches in a text, which is encoded as UTF-8.
-
-        Raises:
-            UnsearchedError: The search took too long, the worker process crashed, or its answer is not valid.
-            RipwrapError: The worker process cannot be started.
-            TimeoutError: The call was cancelled.
-        """
+        """Return the matches in a text, which is UTF-8; raise `UnsearchedError` if the parser hangs or crashes."""
         try:
             return StructureMatches.model_validate_json(self._request(worker, text))
         except ValidationError:

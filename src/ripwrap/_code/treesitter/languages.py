@@ -427,14 +427,7 @@ def _make_targets(node: "Node") -> str | None:
 
 
 def _key(node: "Node") -> str | None:
-    return _unquoted(node_text(node.child_by_field_name("key")))
-
-
-def _table(node: "Node") -> "Node | str | None":
-    return node.named_child(0) or ""
-
-
-def _unquoted(text: str) -> str:
+    text = node_text(node.child_by_field_name("key"))
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
@@ -456,13 +449,11 @@ def heading_level(node: "Node", lines: Callable[[int], str]) -> int | str | None
         tag = _HEADING.match(node_text(start.named_child(0))) if start else None
         return int(tag[1]) if tag else None
     if node.type == "title":
-        above, below = lines(node.start_point.row - 1)[:1], lines(_end_row(node) + 1)[:1]
+        end = node.end_point
+        below = lines(end.row + (end.column > 0 or end.row == node.start_point.row))[:1]
+        above = lines(node.start_point.row - 1)[:1]
         return below * 2 if above == below else below
     return None
-
-
-def _end_row(node: "Node") -> int:
-    return node.end_point.row - (node.end_point.column == 0 and node.end_point.row > node.start_point.row)
 
 
 def _heading(node: "Node") -> "Node | str | None":
@@ -679,7 +670,11 @@ _GRAMMARS: dict[str, Grammar] = {
     "r": Grammar("r", {"binary_operator": _r_function}),
     "json": Grammar("json", {"pair": _key}, containers=node_types("object"), outlined=False),
     "toml": Grammar(
-        "toml", _for_types("table table_array_element", _table), kind="table", hash_comments=True, qualified=False
+        "toml",
+        _for_types("table table_array_element", lambda node: node.named_child(0) or ""),
+        kind="table",
+        hash_comments=True,
+        qualified=False,
     ),
     "ini": Grammar(
         "ini",

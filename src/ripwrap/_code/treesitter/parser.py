@@ -82,11 +82,7 @@ def is_supported(path: str, text: str) -> bool:
 
 
 def parse_outline(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> SyntaxOutline | None:
-    """Parse a file, without the rest of very long lines.
-
-    Return None if the language has no grammar, the grammar cannot be loaded, the file is too large, or parsing takes or
-    would take too long.
-    """
+    """Parse a file, without the rest of very long lines; return None if that is not possible, or takes too long."""
     if len(text) > MAX_FILE_CHARS or (grammar := find_grammar(path, text)) is None:
         return None
     lines = [line[:MAX_LINE_CHARS] for line in text.split("\n")]

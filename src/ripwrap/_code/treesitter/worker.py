@@ -46,13 +46,10 @@ class CodeOutline(NamedTuple):
 
 
 class CodeReader:
-    """Reader of code. It runs the parser in a worker process, for one request at a time.
+    """Reader of code, which runs the parser in a worker process that ends when this object is deleted.
 
-    If the process hangs or crashes at a file, this file is read without the parser. The process ends when this object
-    is deleted.
-
-    Each index has its own reader. So an index does not wait for the files of another index, and a file of one index
-    cannot end the process of another index.
+    If the process hangs or crashes at a file, this file is read without the parser. Each index has its own reader, so
+    that it does not wait for the files of another one.
     """
 
     def __init__(self, *, seconds: float = FILE_TIMEOUT, idle: float = IDLE_TIMEOUT) -> None:
@@ -62,11 +59,7 @@ class CodeReader:
         weakref.finalize(self, self._worker.kill)  # called when the interpreter ends, too
 
     def chunks_of(self, path: str, text: str) -> list[Chunk]:
-        """Return the chunks of a file, split at its definitions.
-
-        The file is split by lines if it is too large, its language has no grammar, the extra `code` is not installed,
-        or the parser fails.
-        """
+        """Return the chunks of a file, split at its definitions, or by lines if it cannot be parsed."""
         found = next(self._ask("chunks", [Source(path, text)])) if is_available() else None
         return (
             list(window_chunks(text))

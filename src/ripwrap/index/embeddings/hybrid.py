@@ -15,6 +15,7 @@ from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, TypeAlias
 
 from ripwrap._system.concurrency import ProcessLock, hold_lock_async, in_thread
@@ -35,7 +36,6 @@ from ripwrap.index.embeddings.storage import (
 from ripwrap.index.models import EmbedderInfo, EmbeddingFailure, VectorSearch
 from ripwrap.index.storage.database import read_transaction, write_transaction
 from ripwrap.index.storage.files import vectors_file
-from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, add_sent, generation_of, model_of, number_of
 

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, TypeAlias
 
 from ripwrap._ranking.scoring import POOL_SIZE
@@ -22,7 +23,6 @@ from ripwrap.index.file_state import ChunkSpan
 from ripwrap.index.models import Pool
 from ripwrap.index.storage.database import check, select_in, write_transaction
 from ripwrap.index.storage.files import vectors_file
-from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, EmbeddingModel, View, indexed_file, model_of, number_of
 
 if TYPE_CHECKING:

@@ -6,15 +6,16 @@ not commit.
 
 import functools
 import re
+import sqlite3
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 from ripwrap._ranking.fts import batches
 from ripwrap._system.concurrency import CANCELLED
-from ripwrap.index.storage.packages import Connection, sqlite3
 
 APPLICATION_ID: int = 0x72697077
 """Application id in the header of a database: `ripw` (https://sqlite.org/fileformat.html)."""

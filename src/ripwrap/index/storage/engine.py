@@ -25,13 +25,14 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from sqlite3 import Connection
 from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 from ripwrap._system.concurrency import lacks_memory, opened, reached_limit
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import check, read_transaction
-from ripwrap.index.storage.packages import Connection, tantivy
+from ripwrap.index.storage.packages import tantivy
 
 _META = "meta.json"
 _MANAGED = ".managed.json"

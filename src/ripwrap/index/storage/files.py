@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import secrets
+import sqlite3
 import stat
 from collections.abc import Container
 from contextlib import suppress
@@ -23,7 +24,6 @@ from ripwrap.binary import cache
 from ripwrap.errors import RipwrapError
 from ripwrap.index.storage.database import empty_database, is_index_header
 from ripwrap.index.storage.engine import files_in, location_error, remove_folder
-from ripwrap.index.storage.packages import sqlite3
 from ripwrap.index.storage.postings import POSTINGS_NAME
 
 _LOGGER = logging.getLogger("ripwrap")

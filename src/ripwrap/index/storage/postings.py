@@ -25,10 +25,12 @@ adds documents that have only filler words and no chunk, so that the mean length
 import math
 import re
 import secrets
+import sqlite3
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any, Literal, cast
 
 from ripwrap._ranking.scoring import PATH_WEIGHT
@@ -52,7 +54,7 @@ from ripwrap.index.storage.engine import (
     reading_state,
     remove_folder,
 )
-from ripwrap.index.storage.packages import Connection, sqlite3, tantivy
+from ripwrap.index.storage.packages import tantivy
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
 """Pattern of the names of tantivy's directories, for full-text search and for trigrams. The names of the directories in

@@ -8,11 +8,13 @@ version, is deleted and rebuilt, with a log message. Files of other programs are
 
 import logging
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from sqlite3 import Connection
 from typing import TypeVar
 
 from ripwrap._system.concurrency import ProcessLock, hold_lock, reached_limit
@@ -46,7 +48,6 @@ from ripwrap.index.storage.database import (
 )
 from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError, limit_advice, location_error
 from ripwrap.index.storage.files import IndexFiles, foreign_file_error, is_blank, known_mark, make_mark
-from ripwrap.index.storage.packages import HAS_SQLITE, Connection, sqlite3
 from ripwrap.index.storage.postings import Postings
 
 LOCK_PATIENCE = 30.0  # seconds to wait while another process opens or deletes the file
@@ -208,8 +209,6 @@ class Store:
 
     @contextmanager
     def _hold(self) -> Generator[None]:
-        if not HAS_SQLITE:
-            raise RipwrapError("an index needs SQLite, which this Python does not have; use a Python with sqlite3")
         with hold_lock(self._lock, check):
             check()
             yield

@@ -6,6 +6,7 @@ import time
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
+from sqlite3 import Connection
 from typing import NamedTuple
 
 from ripwrap._text import as_utf8
@@ -20,7 +21,6 @@ from ripwrap.index.storage.database import (
     last_id,
     to_integer,
 )
-from ripwrap.index.storage.packages import Connection
 from ripwrap.index.storage.postings import PostingsWriter, change_count
 
 WITHOUT_VECTOR = (
