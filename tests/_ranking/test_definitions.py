@@ -1,14 +1,17 @@
 """Names that a file defines, as the ranking uses them: the parser finds them, in code only."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
+from ripwrap import sync
 from ripwrap._code.outline import CodeNames
 from ripwrap._code.treesitter.merge import Chunk
 from ripwrap._code.treesitter.worker import CodeReader, Source
 from ripwrap._ranking import document
 from ripwrap._ranking.document import SourceChunk, SourceText, read_code
+from ripwrap.binary import RgBinary
 
 
 def names_of(path: str, text: str) -> set[str]:
@@ -117,3 +120,13 @@ def test_files_that_are_not_parsed_in_time_have_no_definitions(monkeypatch: pyte
     text = SourceText("late.py", "def late(): ...\n", exact=True)
     assert [code.names for code in read_code([text], 0.0)] == [()]
     assert names_of(text.path, text.text) == {"late"}  # the next call is not without them
+
+
+def test_without_the_parser_results_are_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rg: RgBinary) -> None:
+    body = "".join(f"    step_{number} = send(rows, {number})\n" for number in range(40))
+    (tmp_path / "a.py").write_text(f"def load(rows):\n{body}\ndef send(rows, number):\n    return rows\n")
+    (parsed, *_) = sync.rank("where is send defined", cwd=tmp_path, rg=rg.path)
+    monkeypatch.setattr(document, "is_available", lambda: False)
+    (window, *_) = sync.rank("where is send defined", cwd=tmp_path, rg=rg.path)
+    assert (parsed.start_line, parsed.symbol, parsed.reasons[0]) == (43, "send", 'defines "send"')
+    assert window.symbol is None and not any("defines" in reason for reason in window.reasons)

@@ -342,10 +342,7 @@ def _check_path(request: CoverageRequest) -> None:
 
 
 def _nul_offset(request: CoverageRequest, path: str) -> int | None:
-    """Return the offset of the first NUL byte in a file; `None` if no NUL byte is found.
-
-    The result is also `None` if rg transcodes the file, or if the file cannot be read.
-    """
+    """Return the offset of the first NUL byte in a file; `None` if none is found, or rg transcodes the file."""
     if request.options.get("encoding") not in (None, "auto", "none"):
         return None
     offset = 0
@@ -365,10 +362,7 @@ def _nul_offset(request: CoverageRequest, path: str) -> int | None:
 async def _with_hints(
     run: Runner, request: CoverageRequest, found: Mapping[str, Judged], left: Callable[[], float | None]
 ) -> dict[str, Reason]:
-    """Return the reasons of paths with hints: the options with which rg would search them, each checked with rg.
-
-    There are no hints if rg searches the path, if no options help, or if the time is up.
-    """
+    """Return the reasons of paths with hints: the options with which rg would search them, each checked with rg."""
     waiting: dict[str, tuple[Mapping[str, Any], tuple[Hint, ...]]]
     waiting = {path: (request.options, (hint,)) for path, (_, hint) in found.items() if hint is not None}
     reasons = {path: reason for path, (reason, _) in found.items()}

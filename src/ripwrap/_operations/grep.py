@@ -360,10 +360,7 @@ def _sooner(left: Callable[[], float | None]) -> float:
 async def _search(
     run: Runner, request: GrepRequest, options: SearchOptions, page: PageRequest, left: Callable[[], float | None]
 ) -> MatchCollector:
-    """Search all files with `options`, apply the condition `near` of the request, and collect `page`.
-
-    `left` returns the seconds for the next search; `None` is no limit.
-    """
+    """Search all files with `options`, apply the condition `near` of the request, and collect `page`."""
     if request.near is None:
         return await run.collect(request.step(options, page, left()))
     return await run_near(run, request.near, request.query_for, request.pattern, options, page, left)

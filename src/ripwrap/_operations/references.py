@@ -421,10 +421,7 @@ def _sentences(
     elsewhere: Collection[tuple[str, int]],
     left_out: int,
 ) -> Iterator[str]:
-    """Yield sentences about what was found and what was not looked at.
-
-    Lines in other files than those that were searched for uses (`elsewhere`) are counted, too.
-    """
+    """Yield sentences about what was found and what was not looked at, also in other files (`elsewhere`)."""
     least = "" if found.exact else "at least "
     if not found.matches and not elsewhere:
         yield f"No line has the name {request.word}." if found.exact else "No line with the name was found in time."

@@ -165,10 +165,7 @@ def choosing_flags(query: Query) -> list[str]:
 
 
 def spell_file_flags(flags: Collection[str]) -> list[str]:
-    """Return the flags for the `ripwrap` program that choose the same files as the flags that an index has stored.
-
-    Flags with default values are left out.
-    """
+    """Return the flags of `ripwrap`, besides default values, that choose the files of the flags in an index."""
     usual = choosing_flags(files_query(os.curdir, (), VISIBLE_FILES))
     added = {f"--glob={_NOT_HIDDEN}", *_exclude({"iglob": True})}
     given = [one for one in flags if one not in usual and one not in added]
@@ -263,10 +260,7 @@ def _fill_contexts(options: SearchOptions) -> SearchOptions:
 
 
 def _limit_to_one(options: SearchOptions) -> SearchOptions:
-    """Return the options with `max_count=1` (0 stays 0) and without context.
-
-    With context, rg 15 continues to read the file after the first match (rg-facts 51).
-    """
+    """Return the options with `max_count=1` (0 stays 0), and no context: with it, rg 15 reads on (rg-facts 51)."""
     context = ("context", "before_context", "after_context", "passthru")
     plain = without_options(options, context)
     plain["max_count"] = min(options.get("max_count", 1), 1)

@@ -46,10 +46,7 @@ class LeftOut:
 
 
 class LogCollector:
-    """Collector of rg's log: the reason for each entry that rg leaves out, by its path as `shown_in_log()` returns it.
-
-    With `wanted`, only the reasons for these paths are kept.
-    """
+    """Collector of rg's log: the reason for each entry, or each in `wanted`, by its path of `shown_in_log()`."""
 
     def __init__(self, wanted: Container[str] | None = None) -> None:
         self.ended = False

@@ -301,10 +301,7 @@ class PathDecoder:
 
 
 class CountDecoder:
-    """Decoder of paths, each followed by a NUL, a number and a line terminator, into counts.
-
-    The line terminator depends on the options `crlf` and `null_data`.
-    """
+    """Decoder of paths, each with a NUL, a number and a line end (of `crlf`, `null_data`), into counts."""
 
     _PATH_AND_COUNT = re.compile(rb"([^\0]+)\0([0-9]{1,20})(?:\r?\n|\0)")  # a count of 64 bits has at most 20 digits
     _START_OF_COUNT = re.compile(rb"[^\0]*(\0[0-9]{0,20}\r?)?")

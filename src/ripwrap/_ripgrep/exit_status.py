@@ -319,11 +319,7 @@ def kind_of_error(number: int, *, windows: bool = IS_WINDOWS) -> PathErrorKind:
 
 
 def only_path_errors(stderr: bytes) -> bool:
-    """Return True if every message is about a path that could not be read; the rest of the answer is then valid.
-
-    Return False if the last line is incomplete. rg writes an incomplete line if the disk is full, and then its answer
-    is incomplete, too.
-    """
+    """Return True if every message is about an unreadable path, and the last is whole: on a full disk, it is cut."""
     if len(stderr) <= MAX_STDERR and not stderr.endswith(b"\n"):
         return False
     errors = [_path_error(line) for line in _lines(stderr)]

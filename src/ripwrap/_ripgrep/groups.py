@@ -78,10 +78,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    r"""Capturing groups of a pattern, and the pattern with which rg reports their texts.
-
-    The 'original' pattern is the pattern of the caller.
-    """
+    """Capturing groups of the caller's pattern (the original), and the pattern with which rg reports their texts."""
 
     pattern: str
     joined: str | None
@@ -102,10 +99,7 @@ class Groups:
         return max((*self.numbers, *self.deciding), default=0)
 
     def split(self, replacement: bytes) -> tuple[bytes | None, ...]:
-        """Return the text of each group of the original pattern, given the text that rg wrote for `replacement`.
-
-        The text is `None` for a group that is unset.
-        """
+        """Return the text of each group of the original, `None` if it is unset, given rg's text for `replacement`."""
         texts = replacement.split(self.separator.encode())
         rest = texts.pop()
         if len(texts) != self._count or rest:
@@ -178,10 +172,7 @@ def _deciding(group: _Group, groups: Sequence[_Group], edits: dict[int, str], *,
 
 
 def _replaced(pattern: str, edits: Mapping[tuple[int, int], str]) -> str:
-    """Replace parts of a pattern. `edits` maps the offsets (start, end) of a part to its new text.
-
-    A part inside another part is ignored.
-    """
+    """Replace the parts of a pattern that `edits` maps, by offsets, to new texts; a part inside another is ignored."""
     pieces: list[str] = []
     done = 0
     for (start, end), text in sorted(edits.items(), key=lambda one: (one[0][0], -one[0][1])):
@@ -232,10 +223,7 @@ class _Parser:
         return any(part.nullable for part, _, _ in branches)
 
     def _branch(self, *, verbose: bool, depth: int) -> tuple[_Part, int, int]:
-        """Parse a branch of an alternation.
-
-        Return the branch, the index of its first group, and the index after its last group.
-        """
+        """Parse a branch of an alternation; return it, the index of its first group, and that after its last."""
         start, end, nullable, plain = self._at, self._at, True, True
         first = len(self.groups)
         while True:

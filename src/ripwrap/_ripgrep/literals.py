@@ -90,10 +90,7 @@ def fold(text: bytes) -> bytes:
 
 
 def required_literals(patterns: Sequence[str], options: SearchOptions) -> Required | None:
-    """Return the literals that every matching line contains; `None` if no literals, or too many, can be extracted.
-
-    A line matches if any of the patterns matches.
-    """
+    """Return the literals in every line that a pattern matches; `None` if none, or too many, can be extracted."""
     if any(options.get(name) for name in _UNCERTAIN_OPTIONS) or options.get("engine", "default") != "default":
         return None
     flags = _Flags(
@@ -340,10 +337,7 @@ class _LiteralParser:
             raise _UncertainError  # it may have white space or comments
 
     def _escape(self, flags: _Flags) -> tuple[bytes, ...] | None:
-        r"""Parse an escape, after its backslash.
-
-        Return the only text that the escape can match (empty for `\b`); `None` for an escape such as `\d`.
-        """
+        r"""Parse an escape after its backslash; return its only text (empty for `\b`), `None` for one such as `\d`."""
         character = self._text[self._at : self._at + 1]
         self._at += 1
         if character in _WIDTH_OF_CODE:
@@ -363,10 +357,7 @@ class _LiteralParser:
         return None
 
     def _code(self, width: int, flags: _Flags) -> bytes | None:
-        r"""Parse the number in an escape such as `\x41` or `\u{41}`.
-
-        Return the folded bytes of the character; `None` if it is not ASCII, or may also match other bytes.
-        """
+        r"""Parse the number in `\x41` or `\u{41}`; return the folded bytes, `None` if other bytes may match, too."""
         begun = self._at
         digits = self._take(_CODE)[0]
         if not digits.startswith("{"):

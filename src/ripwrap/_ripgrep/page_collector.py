@@ -291,10 +291,7 @@ class FirstMatches(MatchCollector):
 
 
 def _end_of_lines(heads: Sequence[bytes], first: int) -> int:
-    """Return the position of the first record, from `first` on, that is neither a match nor context.
-
-    If there is no such record, return the number of records.
-    """
+    """Return the position of the first record from `first` on that is no match or context, or else their number."""
     if heads[first] not in (_MATCH_HEAD, _CONTEXT_HEAD):
         return first
     try:
@@ -539,10 +536,7 @@ class RoundRobinCollector(PageCollector):
 
 
 def shares(counts: Sequence[int], wanted: int) -> list[int]:
-    """Return the number of items to take from each file, so that the total is at most `wanted`.
-
-    Items are taken in rotation: the first item of each file, then the second item of each file.
-    """
+    """Return how many items to take from each file, one after another in rotation, at most `wanted` in all."""
     if sum(counts) <= wanted:
         return list(counts)
     left, rounds, standing = wanted, 0, len(counts)
@@ -687,10 +681,7 @@ class TermCounts:
             self._trim_above = 2 * max(len(self.files), self._max_files)
 
     def trim(self) -> None:
-        """Keep the best `max_files` files of each word: the files with the most different words, then the most matches.
-
-        The result is the same as if this method were called only once, after the last file.
-        """
+        """Keep the best `max_files` files of each word: with the most different words, then with the most matches."""
         order = sorted(self.files, key=lambda path: (-len(self.files[path]), -sum(self.files[path].values()), path))
         before: Counter[str] = Counter()
         kept: dict[str, Mapping[str, int]] = {}

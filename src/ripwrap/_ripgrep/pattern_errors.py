@@ -68,10 +68,7 @@ def _occurrences(part: str, whole: str) -> Iterator[int]:
 
 
 def _unbalanced_offset(pattern: str, otherwise: int) -> int:
-    """Return the offset of the first `)` that no `(` opens, or else of the last `(` that no `)` closes.
-
-    If there is neither, return `otherwise`.
-    """
+    """Return the offset of the first `)` that no `(` opens, else of the last unclosed `(`, else `otherwise`."""
     opened: list[int] = []
     for token in _TOKEN.finditer(pattern):
         if token["parenthesis"] == "(":

@@ -210,10 +210,7 @@ def check_cwd(cwd: str) -> None:
 
 
 def split(query: Query) -> Sequence[Query]:
-    """Return the query, or several queries for parts of its paths if the paths are too long for one command line.
-
-    The order of the paths stays the same.
-    """
+    """Return the query, or several with parts of its paths, in order, if they are too long for one command line."""
     texts = tuple(query.texts())
     if sum(map(len, texts)) + MAX_FLAG * len(texts) < SHORT_TEXTS:
         return (query,)
@@ -381,10 +378,7 @@ class _Child:
         return end if self._change is None else self._change.exit(end)
 
     def _take(self) -> bytes | None:
-        """Wait for the next bytes of stdout and return them; `b""` at the end of stdout.
-
-        Return `None` if another program on a host wrote the bytes.
-        """
+        """Return the next bytes of stdout, `b""` at its end; `None` if another program on a host wrote them."""
         chunk = self._stdout.read(READ_BYTES)
         taken = self._opening.filter(chunk) if chunk and self._opening is not None else chunk
         self._wrote = self._wrote or bool(taken)
@@ -550,11 +544,7 @@ def timeout_error(seconds: float | None) -> TimeoutError:
 
 
 class BlockingChild(_Child):
-    """A running rg process for a caller that blocks.
-
-    rg is killed `timeout` seconds after `begun`, a time of `time.monotonic()`. If `timeout` is `None`, there is no time
-    limit.
-    """
+    """A running rg for a caller that blocks; it is killed `timeout` seconds after `begun` (of `time.monotonic()`)."""
 
     def __init__(
         self, binary: RgBinary, query: Query, timeout: float | None, begun: float, change: Change | None = None

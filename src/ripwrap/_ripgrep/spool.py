@@ -230,10 +230,7 @@ class Feed:
         return drawn
 
     def close(self) -> None:
-        """Close the items if they are a `Source`; other iterables stay open.
-
-        Closing ends the processes of the source, and may be done while a thread reads from the source.
-        """
+        """Close the items if they are a `Source`, also while a thread reads them; other iterables stay open."""
         if self._source is not None:
             self._source.close()
             with suppress(ValueError):  # another thread iterates; it will find that the source is closed

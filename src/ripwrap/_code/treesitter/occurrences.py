@@ -127,6 +127,8 @@ _MEMBER_NAMES = node_types(
     " conditional_access_expression member_binding_expression"
 )
 """Nodes between the last name of an expression such as `a.b` and the call of it."""
+_NAME_FIRST = node_types("parameter class_parameter typed_parameter property_declaration formal_parameter")
+"""Nodes whose first child without a field is the name; its type and value follow."""
 _LAST_FIELDS = frozenset({"attribute", "property", "field", "name", "suffix", "function", "method", None})
 _LAMBDAS = node_types(
     "lambda lambda_expression arrow_function function_expression generator_function closure_expression lambda_literal"
@@ -231,7 +233,7 @@ class _OccurrenceFinder:
     def places(self, found: Iterable[tuple[int, int]]) -> Places:
         places = [place for row, column in found for place in self._place(row, column)]
         scopes = _joined(self._scopes)
-        imports = [_import_text(node) for node in self._outline.imports()]
+        imports = [(node.text or b"")[:10_000].decode("utf-8", "replace") for node in self._outline.imports()]
         required = _REQUIRES.get(self._language)
         if required is not None:
             imports += [line for line in self._lines if required.search(line[:2_000])]
@@ -283,7 +285,7 @@ class _OccurrenceFinder:
             yield NamePlace(
                 row, column, "mention" if is_local else "definition", syntax, is_local=is_local, owner=owner
             )
-        elif self._reaches(path, _ARGUMENT_NAMES, frozenset()):
+        elif self._reached(path, _ARGUMENT_NAMES, frozenset()) is not None:
             yield NamePlace(row, column, "mention", syntax, is_local=True)
         else:
             kind = "call" if self._is_call(path, after) else "mention"
@@ -321,13 +323,16 @@ class _OccurrenceFinder:
                 return "string"
         return "code"
 
+    def _named(self, node: "Node") -> "Node | str | None":
+        rule = self._grammar.definitions.get(node.type)
+        return rule(node) if rule is not None else None
+
     def _definition(self, path: Sequence[_Step]) -> str | None:
         """Return the owner of the definition whose name is at the end of the path; None for a use."""
         leaf = path[-1].node
         for number in range(len(path) - 1, -1, -1):
             node = path[number].node
-            rule = self._grammar.definitions.get(node.type)
-            named = rule(node) if rule is not None else None
+            named = self._named(node)
             if named is None:
                 continue
             at = node.child_by_field_name("name") if isinstance(named, str) else named
@@ -349,8 +354,7 @@ class _OccurrenceFinder:
         """Return the name of the class or module around the end of a path; empty in a function, and outside."""
         for number in range(len(path) - 1, -1, -1):
             node = path[number].node
-            rule = self._grammar.definitions.get(node.type)
-            named = rule(node) if rule is not None else None
+            named = self._named(node)
             if named is None:
                 continue
             kind = kind_of(self._grammar, node)
@@ -399,7 +403,9 @@ class _OccurrenceFinder:
             return self._class_around(path, constructor=False) or self._owner(path[:at]), False
         if made is not None and made.type.startswith("record"):
             return self._owner(path[:at]), False
-        self._bind(path, at)
+        # The scope of a parameter is the function that has it, or the declaration of one.
+        scope = self._function_at(path[:at]) or path[max(at - 2, 0)].node
+        self._scopes.append((scope.start_byte, scope.end_byte))
         return "", True
 
     def _scope_of(self, path: Sequence[_Step], at: int, leaf: _Step) -> tuple[str, bool] | None:
@@ -432,20 +438,12 @@ class _OccurrenceFinder:
                 return None
         return None
 
-    def _bind(self, path: Sequence[_Step], at: int) -> None:
-        """Add the scope of a parameter: the function that has it, or the declaration of one."""
-        scope = self._function_at(path[:at])
-        if scope is None:
-            scope = path[max(at - 2, 0)].node
-        self._scopes.append((scope.start_byte, scope.end_byte))
-
     def _class_around(self, path: Sequence[_Step], *, constructor: bool) -> str | None:
         """Return the name of the class of the method around a path; None if there is none."""
         inside = False
         for number in range(len(path) - 1, -1, -1):
             node = path[number].node
-            rule = self._grammar.definitions.get(node.type)
-            named = rule(node) if rule is not None else None
+            named = self._named(node)
             if named is None:
                 continue
             name = named if isinstance(named, str) else node_text(named)
@@ -464,46 +462,25 @@ class _OccurrenceFinder:
             node, field = path[number].node, path[number + 1].field
             fields = table.get(node.type)
             if fields is not None and field in fields:
-                first = node.named_child(0) if field is None else None
-                only = node.type in {
-                    "parameter",
-                    "class_parameter",
-                    "typed_parameter",
-                    "property_declaration",
-                    "formal_parameter",
-                }
-                if not only or field is not None or self._is_first(node, path[number + 1].node, first):
+                if field is not None or node.type not in _NAME_FIRST:
+                    return number
+                named = (one for one in node.named_children if "modifier" not in one.type and "binding" not in one.type)
+                if next(named, node.named_child(0)) == path[number + 1].node:
                     return number
             if node.type not in through or (field not in _INNER_FIELDS and node.type != "pair_pattern"):
                 return None
         return None
 
-    def _is_first(self, node: "Node", child: "Node", first: "Node | None") -> bool:
-        """Return True for the first name of a parameter, which is followed by its type and value."""
-        names = (one for one in node.named_children if "modifier" not in one.type and "binding" not in one.type)
-        return next(names, first) == child
-
-    def _reaches(
-        self, path: Sequence[_Step], table: Mapping[str, frozenset[str | None]], through: frozenset[str]
-    ) -> bool:
-        return self._reached(path, table, through) is not None
-
     def _is_import(self, path: Sequence[_Step], line: str) -> bool:
         required = _REQUIRES.get(self._language)
         if required is not None and required.search(line[:2_000]) and len(path) > 1:
-            called = path[-2].node.type in {"call_expression", "function_call"} and path[-1].field in {
-                "function",
-                "name",
-            }
-            if not called:
+            called = path[-2].node.type in {"call_expression", "function_call"}
+            if not called or path[-1].field not in {"function", "name"}:
                 return True
-        for step in path[:-1]:
-            kind = step.node.type
-            if is_import(kind):
-                return True
-            if kind == "export_statement" and step.node.child_by_field_name("source") is not None:
-                return True
-        return False
+        return any(
+            is_import(node.type) or (node.type == "export_statement" and node.child_by_field_name("source") is not None)
+            for node, _ in path[:-1]
+        )
 
     def _is_call(self, path: Sequence[_Step], after: str) -> bool:
         kind = path[-2].node.type if len(path) > 1 else ""
@@ -520,11 +497,6 @@ class _OccurrenceFinder:
             if field is None and last != child and node.type != "generic_name":
                 return False
         return False
-
-
-def _import_text(node: "Node") -> str:
-    """Return the text of an import, cut to 10,000 bytes."""
-    return (node.text or b"")[:10_000].decode("utf-8", "replace")
 
 
 def _words(texts: Iterable[str]) -> set[str]:
