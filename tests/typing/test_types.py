@@ -29,6 +29,7 @@ async def asynchronous() -> None:
     assert_type(ripwrap.search("x"), AsyncGenerator[Match, None])
     assert_type(ripwrap.search_messages(["x", "y"], cwd="."), AsyncGenerator[Message, None])
     assert_type(ripwrap.files(glob="*.py"), AsyncGenerator[str, None])
+    assert_type(ripwrap.files(cwd=None, paths=None, glob=None, hidden=None, max_depth=None), AsyncGenerator[str, None])
     assert_type(ripwrap.tree(limit=None), AsyncGenerator[TreeEntry, None])
     assert_type(await ripwrap.tree_text(), Tree)
     async for hit in ripwrap.search_code("f($A)", lang="python"):

@@ -352,7 +352,7 @@ def journal_path(root: str, files: Sequence[FileEdits], journals: StrPath | None
 
 def undo_edits(
     journal: StrPath | None,
-    cwd: StrPath,
+    cwd: StrPath | None,
     journals: StrPath | None,
     *,
     planned: bool = False,
@@ -363,6 +363,7 @@ def undo_edits(
     A journal says which files to write. So a journal that is not in the user's state directory may only name files
     below the directory that was searched, or below `cwd`.
     """
+    cwd = os.curdir if cwd is None else cwd
     if planned and not journal:
         return AppliedEdits(journal="", root=os.fspath(cwd), files=(), undone=True)
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)

@@ -140,8 +140,8 @@ async def replace(
     pattern: str | Sequence[str],
     replacement: str,
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     escapes: bool = False,
     max_bytes: int = MAX_BYTES,
     rg: Rg = None,
@@ -218,7 +218,9 @@ async def replace(
 
 
 @named_paths
-async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None) -> AppliedEdits:
+async def undo(
+    journal: StrPath | None = None, *, cwd: StrPath | None = ".", journals: StrPath | None = None
+) -> AppliedEdits:
     """Restore the old contents and modification times of the files that a plan has changed, all or none.
 
     This also works if the process was killed or the system crashed while the plan was applied.
@@ -284,8 +286,8 @@ class ReplaceRequest:
 def replace_request(
     pattern: str | Sequence[str],
     replacement: str,
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     options: SearchOptions,
     *,
     escapes: bool,

@@ -203,8 +203,8 @@ BATCH_ROWS = 65_536
 def search_columns(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     batch: int = BATCH_ROWS,
     on_progress: OnProgress | None = None,

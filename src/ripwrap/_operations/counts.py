@@ -22,8 +22,8 @@ from ripwrap.places.where import PlacedSearchOptions, placed_search
 def files_with_matches(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     rg: Rg = None,
     **options: Unpack[PlacedSearchOptions],
@@ -43,8 +43,8 @@ def files_with_matches(
 def files_without_match(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     rg: Rg = None,
     **options: Unpack[PlacedSearchOptions],
@@ -61,8 +61,8 @@ def files_without_match(
 def count(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
@@ -83,8 +83,8 @@ def count(
 def count_matches(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
@@ -140,8 +140,8 @@ def _any_directory() -> str:
 
 def paths_request(
     pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     limit: int | None,
     options: SearchOptions,
     *,
@@ -157,8 +157,8 @@ def paths_request(
 
 def counts_request(
     pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     limit: int | None,
     options: SearchOptions,
     mode: Mode,

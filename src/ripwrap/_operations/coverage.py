@@ -52,8 +52,8 @@ _UTF16_BOMS = tuple(mark for mark, encoding in BOMS if encoding.startswith("utf-
 async def why(
     path: StrPath,
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     rg: Rg = None,
     **options: Unpack[SearchOptions],
 ) -> Reason:
@@ -99,8 +99,8 @@ async def why(
 @named_paths
 async def coverage(
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     timeout: float | None = COVERAGE_TIMEOUT,  # noqa: ASYNC109 - keeps the counts until then, which a cancel scope would drop
     rg: Rg = None,
     **options: Unpack[SearchOptions],
@@ -154,8 +154,8 @@ class CoverageRequest:
 
 
 def coverage_request(
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     options: SearchOptions,
     timeout: float | None = None,
     *,
@@ -170,7 +170,12 @@ def coverage_request(
 
 
 def why_request(
-    path: StrPath, cwd: StrPath, paths: StrPath | Iterable[StrPath], options: SearchOptions, *, timeout: float | None
+    path: StrPath,
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
+    options: SearchOptions,
+    *,
+    timeout: float | None,
 ) -> CoverageRequest:
     """Check the arguments, and return the request of `why()`."""
     refuse_places("why()", options)
@@ -178,7 +183,7 @@ def why_request(
     return replace(coverage_request(cwd, paths, options, timeout), path=os.fspath(path))
 
 
-def _nul_query(cwd: StrPath, paths: StrPath | Iterable[StrPath], options: SearchOptions) -> Query:
+def _nul_query(cwd: StrPath | None, paths: StrPath | Iterable[StrPath] | None, options: SearchOptions) -> Query:
     """Return the query that prints for each file 1 if its decoded text has a NUL byte, otherwise 0."""
     kept = only_options(options, {*_FILE_NAMES, "encoding"})
     return search_query(_NUL, cwd, paths, {**kept, "text": True, "max_count": 1}, "count", include_zero=True)

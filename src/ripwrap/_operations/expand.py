@@ -44,7 +44,7 @@ async def expand(
     to: ExpandTo | None = None,
     lines: int | None = None,
     max_lines: int | None = EXPAND_LINES,
-    cwd: StrPath = ".",
+    cwd: StrPath | None = ".",
 ) -> Expansion:
     """Read the lines around a match: the definition, block or paragraph that encloses it, or a number of lines.
 
@@ -123,7 +123,7 @@ def expand_request(
     to: ExpandTo | None,
     lines: int | None,
     max_lines: int | None,
-    cwd: StrPath,
+    cwd: StrPath | None,
     timeout: float | None,
 ) -> ExpandRequest:
     """Check the arguments, and return the request of `expand()`."""
@@ -142,7 +142,7 @@ def expand_request(
         path, first, text, symbol = match.path, _line_of(match), match.lines, None
     texts = _split_lines(raw_bytes(text))
     return ExpandRequest(
-        cwd=os.fspath(cwd),
+        cwd=os.fspath(cwd or os.curdir),
         path=path,
         place=LineSpan(first, first + len(texts) - 1),
         texts=texts,

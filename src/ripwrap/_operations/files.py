@@ -19,8 +19,8 @@ Item = TypeVar("Item")
 @named_paths
 def files(
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     on_progress: OnProgress | None = None,
     rg: Rg = None,
@@ -79,7 +79,7 @@ def files(
 
 
 def files_request(
-    cwd: StrPath, paths: StrPath | Iterable[StrPath], limit: int | None, options: FileOptions
+    cwd: StrPath | None, paths: StrPath | Iterable[StrPath] | None, limit: int | None, options: FileOptions
 ) -> StreamRequest[str]:
     """Check the arguments, and return the request of `files()`."""
     query = placed_files("files()", cwd, paths, options)

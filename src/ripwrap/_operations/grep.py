@@ -11,7 +11,7 @@ from ripwrap import _text
 from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._operations.near import NEAR_LINES, Near, NearCollector, near_condition, run_near
 from ripwrap._operations.pagination import Density, collect_page, files_in_path_order, make_page_request
-from ripwrap._ripgrep.command import ARGUMENTS
+from ripwrap._ripgrep.command import ARGUMENTS, several_paths
 from ripwrap._ripgrep.decoder import too_long_errors, too_long_text
 from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.pattern_errors import across_line_ends
@@ -122,8 +122,8 @@ Search: TypeAlias = Callable[[SearchOptions, PageRequest, float | None], Step[F]
 async def grep(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = GREP_LIMIT,
     max_files: int | None = None,
     offset: int = 0,
@@ -217,7 +217,7 @@ class GrepRequest:
 
     query: Query
     pattern: str | tuple[str, ...]
-    paths: StrPath | Iterable[StrPath]
+    paths: StrPath | Iterable[StrPath] | None
     options: SearchOptions
     page: PageRequest
     max_files: int | None
@@ -251,8 +251,8 @@ class GrepRequest:
 
 def grep_request(
     pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     limit: int | None,
     max_files: int | None,
     offset: int,
@@ -278,8 +278,7 @@ def grep_request(
     if "max_matches" in options:
         limit, options = _with_old_names(options)
     pattern = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
-    if not isinstance(paths, (str, bytes, os.PathLike)):
-        paths = tuple(paths)  # a second search would find an iterator empty
+    paths = several_paths(paths)  # a second search would find an iterator empty
     if options.keys().isdisjoint(("context", "before_context", "after_context")):
         options = {**options, "context": _DEFAULT_CONTEXT}
     page = make_page_request(offset, limit, max_files, options)

@@ -24,8 +24,8 @@ ARGUMENTS = ("pattern", "cwd", "paths", "rev", "since", "repositories", "limit",
 def search_history(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     rev: str = "HEAD",
     since: str | None = None,
     repositories: Directories | None = None,
@@ -66,7 +66,7 @@ def search_history(
             of files.
     """
     refuse_context("search_history()", options)
-    query = must_exist(search_query(pattern, os.path.abspath(cwd), paths, options, arguments=ARGUMENTS))
+    query = must_exist(search_query(pattern, os.path.abspath(cwd or os.curdir), paths, options, arguments=ARGUMENTS))
     roots = history_source(query, rev, since, repositories).roots
     versions = ItemPlace(lambda: history_source(query, rev, since, repositories), roots)
     return run_stream(StreamRequest(in_items(query, versions), HistoryAnswer(check_limit(limit))), rg)

@@ -13,7 +13,7 @@ from ripwrap.options import StrPath, check_timeout
 
 
 @named_paths
-async def outline(path: StrPath, *, cwd: StrPath = ".") -> tuple[Section, ...]:
+async def outline(path: StrPath, *, cwd: StrPath | None = ".") -> tuple[Section, ...]:
     """Return the definitions of a file, or the headings, tables or keys of a document, in the order of their lines.
 
     A definition within another one comes after it, with a qualified name such as `Shop.add`. Definitions are found by
@@ -52,13 +52,13 @@ async def outline(path: StrPath, *, cwd: StrPath = ".") -> tuple[Section, ...]:
 async def run_outline(
     run: Runner,
     path: StrPath,
-    cwd: StrPath,
+    cwd: StrPath | None,
     *,
     timeout: float | None,  # noqa: ASYNC109
 ) -> tuple[Section, ...]:
     """Return the definitions of a file; see `outline()`."""
     run = DeadlineRunner(run, check_timeout(timeout))
-    return await run.call(lambda: _outline(os.fspath(path), os.fspath(cwd)))
+    return await run.call(lambda: _outline(os.fspath(path), os.fspath(cwd or os.curdir)))
 
 
 def _outline(path: str, cwd: str) -> tuple[Section, ...]:

@@ -251,8 +251,8 @@ MAX_TOTAL_BYTES = 8_000_000
 async def rank(
     query: str,
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = RANK_LIMIT,
     on_progress: OnProgress | None = None,
     rg: Rg = None,
@@ -320,8 +320,8 @@ class RankRequest:
 
 def rank_request(
     query: str,
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     limit: int | None,
     options: FileOptions,
     *,

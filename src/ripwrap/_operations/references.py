@@ -27,7 +27,7 @@ from ripwrap._code.treesitter.parser import check_installed
 from ripwrap._code.treesitter.worker import Source, shared_reader
 from ripwrap._operations.grep import GREP_TIMEOUT
 from ripwrap._operations.pagination import Records, on_page
-from ripwrap._ripgrep.command import ARGUMENTS
+from ripwrap._ripgrep.command import ARGUMENTS, several_paths
 from ripwrap._ripgrep.page_collector import Block, MatchCollector, PageRequest
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
@@ -78,8 +78,8 @@ _SEPARATOR = re.compile(r"\.|::|#")
 async def references(
     name: str,
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = REFERENCES_LIMIT,
     timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - keeps what was found until then
     rg: Rg = None,
@@ -150,8 +150,8 @@ class ReferencesRequest:
 
 def references_request(
     name: str,
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     limit: int | None,
     timeout: float | None,
     options: PlacedFileOptions,
@@ -173,8 +173,8 @@ def references_request(
         raise ValueError(
             f"name must be a name such as total or Cart.total, got {quoted!r}; search for other texts with a pattern"
         )
-    paths = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else [*paths]
-    narrows = bool(paths) and [os.fspath(one) for one in paths] != [os.curdir]
+    several = several_paths(paths)
+    narrows = bool(several) and [os.fspath(one) for one in several] != [os.curdir]
     narrows = narrows or any(options.get(key) for key in _NARROWING)
     everything = {key: value for key, value in options.items() if key not in _NARROWING} if wide is None else wide
 
@@ -197,7 +197,7 @@ def references_request(
         name,
         owners[-1] if owners else "",
         word,
-        query(paths, options),
+        query(several, options),
         check_limit(limit),
         check_timeout(timeout),
         allowed,

@@ -28,8 +28,8 @@ T = TypeVar("T")
 def search(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     captures: Literal[True],
     on_progress: OnProgress | None = None,
@@ -42,8 +42,8 @@ def search(
 def search(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     captures: bool = False,
     on_progress: OnProgress | None = None,
@@ -56,8 +56,8 @@ def search(
 def search(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     captures: bool = False,
     on_progress: OnProgress | None = None,
@@ -137,8 +137,8 @@ def search(
 def search_messages(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     rg: Rg = None,
     **options: Unpack[PlacedSearchOptions],
@@ -168,8 +168,8 @@ def refuse_context(operation: str, options: SearchOptions) -> None:
 
 def search_request(
     pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     limit: int | None,
     options: SearchOptions,
 ) -> StreamRequest[Match]:
@@ -181,8 +181,8 @@ def search_request(
 
 def captures_request(
     pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     limit: int | None,
     options: SearchOptions,
 ) -> StreamRequest[Match]:
@@ -204,8 +204,8 @@ def capturing_query(
     operation: str,
     patterns: Sequence[str],
     groups: "Groups | None",
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     options: SearchOptions,
 ) -> Query:
     """Return the query with which rg writes the groups of each match, for `with_groups()` with the same groups."""

@@ -39,7 +39,7 @@ CHECKPOINT_INTERVAL = 100
 @named_paths
 def tree(
     *,
-    cwd: StrPath = ".",
+    cwd: StrPath | None = ".",
     limit: int | None = TREE_LIMIT,
     exclude: Collection[str] = EXCLUDE,
     rg: Rg = None,
@@ -65,7 +65,7 @@ def tree(
 @named_paths
 async def tree_text(
     *,
-    cwd: StrPath = ".",
+    cwd: StrPath | None = ".",
     limit: int | None = TREE_LIMIT,
     exclude: Collection[str] = EXCLUDE,
     rg: Rg = None,
@@ -101,7 +101,7 @@ class TreeRequest:
 
 
 def tree_request(
-    cwd: StrPath, limit: int | None, exclude: Collection[str], options: FileOptions, *, timeout: float | None
+    cwd: StrPath | None, limit: int | None, exclude: Collection[str], options: FileOptions, *, timeout: float | None
 ) -> TreeRequest:
     """Check the arguments, and return the request of `tree()` and `tree_text()`."""
     query = placed_files("tree()", cwd, (), options, ("cwd", "limit", "exclude", "rg"))

@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from ripwrap._operations.search import MatchAnswer, search_request
+from ripwrap._ripgrep.command import several_paths
 from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stream import StreamRequest, stream, stream_blocking
@@ -168,8 +169,8 @@ _NOT_OF_WATCH = ("limit", "inside", "captures", "on_progress", "on")
 def watch(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     quiet: float = QUIET_SECONDS,
     rg: Rg = None,
     **options: Unpack[SearchOptions],
@@ -249,15 +250,18 @@ class WatchRequest:
 
 
 def watch_request(
-    pattern: str | Sequence[str], cwd: StrPath, paths: StrPath | Iterable[StrPath], quiet: float, options: SearchOptions
+    pattern: str | Sequence[str],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
+    quiet: float,
+    options: SearchOptions,
 ) -> WatchRequest:
     """Check the arguments, and return the request of `watch()`."""
     refuse_places("watch()", options)
     for name in _NOT_OF_WATCH:
         if name in options:
             raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to watch(); leave it out"))
-    if not isinstance(paths, (str, bytes, os.PathLike)):
-        paths = tuple(paths)
+    paths = several_paths(paths)
     include_git = bool(options.get("include_git", False))
     search = search_request(pattern, cwd, paths, None, options)
     top = os.path.normpath(search.query.cwd)

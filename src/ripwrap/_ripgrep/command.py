@@ -51,8 +51,8 @@ _LEADING_DOTS = {"/": re.compile(r"^(\./+)+"), "\\": re.compile(r"^(\.\\+)+")}
 
 def search_query(
     pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     options: SearchOptions,
     mode: Mode = "json",
     *,
@@ -96,7 +96,7 @@ def search_query(
 
 
 def words_query(
-    pattern: str, cwd: StrPath, paths: StrPath | Iterable[StrPath], options: FileOptions, max_count: int
+    pattern: str, cwd: StrPath | None, paths: StrPath | Iterable[StrPath] | None, options: FileOptions, max_count: int
 ) -> Query:
     """Return the query that prints the texts of all matches, file by file; raise what `search_query()` raises.
 
@@ -107,8 +107,8 @@ def words_query(
 
 
 def files_query(
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     options: FileOptions,
     arguments: Collection[str] = ARGUMENTS[1:],
     on: RgHost | None = None,
@@ -120,8 +120,8 @@ def files_query(
 
 def _file_query(
     mode: Task,
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     options: SearchOptions,
     patterns: tuple[str, ...] = (),
     on: RgHost | None = None,
@@ -302,12 +302,12 @@ def check_overlay(query: Query, overlay: OverlayTexts) -> Query:
     return query
 
 
-def _directory(path: StrPath, on: RgHost | None) -> str:
+def _directory(path: StrPath | None, on: RgHost | None) -> str:
     """Return `cwd` as an absolute path, because the program may call `chdir()` before rg starts.
 
     If the current directory was deleted, return `cwd` unchanged.
     """
-    cwd = _text_path(path)
+    cwd = _text_path(os.curdir if path is None else path)
     if on is not None:
         return on.path(cwd)
     if os.path.isabs(cwd) or not cwd:
@@ -354,12 +354,12 @@ def _patterns(pattern: str | Sequence[str]) -> tuple[str, ...]:
     return patterns
 
 
-def several_paths(paths: StrPath | Iterable[StrPath]) -> tuple[StrPath, ...]:
+def several_paths(paths: StrPath | Iterable[StrPath] | None) -> tuple[StrPath, ...]:
     """Return the paths of an argument `paths`, which may be a single path."""
-    return (paths,) if isinstance(paths, (str, bytes, os.PathLike)) else tuple(paths)
+    return (paths,) if isinstance(paths, (str, bytes, os.PathLike)) else tuple(paths or ())
 
 
-def _paths(paths: StrPath | Iterable[StrPath]) -> Iterator[str]:
+def _paths(paths: StrPath | Iterable[StrPath] | None) -> Iterator[str]:
     for path in several_paths(paths) or (os.curdir,):
         text = _text_path(path)
         if not text:

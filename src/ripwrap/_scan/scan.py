@@ -35,8 +35,8 @@ REFUSED = {
 def scan(
     rules: Mapping[str, str] | Iterable[Rule] = SECRET_RULES,
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     overlaps: bool = False,
     limit: int | None = None,
     rg: Rg = None,
@@ -109,8 +109,8 @@ def scan(
 
 def scan_request(
     rules: Mapping[str, str] | Iterable[Rule],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     limit: int | None,
     options: SearchOptions,
     *,
@@ -123,7 +123,7 @@ def scan_request(
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to a scan: {reason}"))
     several = several_paths(paths)
     query = placed_search("scan()", [rule.pattern for rule in known], cwd, several, options)
-    folder = cwd if query.on is not None else os.path.abspath(cwd)
+    folder = cwd or os.curdir if query.on is not None else os.path.abspath(cwd or os.curdir)
     return ScanRequest(known, folder, several, overlaps, check_limit(limit), options, on_host=query.on is not None)
 
 

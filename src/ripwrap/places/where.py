@@ -206,7 +206,7 @@ class _Combined:
             raise ValueError(
                 "a run of another place cannot be on a host; search the host by itself, with where=Host(…)"
             )
-        return await plan(_settle(layers, replace(query, cwd=os.fspath(folder))), run, seconds)
+        return await plan(_settle(layers, replace(query, cwd=os.fspath(folder or os.curdir))), run, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,8 +397,8 @@ def layers_of(options: Mapping[str, Any]) -> Layers:
 def placed_search(
     operation: str,
     pattern: str | Sequence[str],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     options: SearchOptions,
     mode: Mode = "json",
     *,
@@ -435,8 +435,8 @@ def placed_search(
 
 def placed_files(
     operation: str,
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
+    cwd: StrPath | None,
+    paths: StrPath | Iterable[StrPath] | None,
     options: FileOptions,
     arguments: Sequence[str] = ARGUMENTS[1:],
 ) -> Query:
@@ -468,10 +468,10 @@ def _split(operation: str, options: Mapping[str, Any]) -> tuple[Layers, SearchOp
     return layers, without_options(options, (*PLACE_OPTIONS, "encoding") if layers.detected else PLACE_OPTIONS)
 
 
-def _start(base: Place, cwd: StrPath) -> tuple[StrPath, RgHost | None]:
+def _start(base: Place, cwd: StrPath | None) -> tuple[StrPath | None, RgHost | None]:
     """Return the directory and the host of a search."""
     if isinstance(base, Directory) and base.path != os.curdir:
-        return os.path.join(cwd, base.path), None
+        return os.path.join(cwd or os.curdir, base.path), None
     if isinstance(base, Host):
         check_kind("on", base.host)
     return cwd, base.host if isinstance(base, Host) else None

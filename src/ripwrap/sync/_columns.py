@@ -19,8 +19,8 @@ from ripwrap.places.where import PlacedSearchOptions, placed_search
 def search_columns(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     batch: int = BATCH_ROWS,
     on_progress: OnProgress | None = None,

@@ -18,8 +18,8 @@ from ripwrap.places.where import PlacedSearchOptions
 def files_with_matches(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     rg: Rg = None,
     timeout: float | None = None,
@@ -40,8 +40,8 @@ def files_with_matches(
 def files_without_match(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     rg: Rg = None,
     timeout: float | None = None,
@@ -59,8 +59,8 @@ def files_without_match(
 def count(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
@@ -84,8 +84,8 @@ def count(
 def count_matches(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,

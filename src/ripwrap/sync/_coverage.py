@@ -15,8 +15,8 @@ from ripwrap.results import Coverage, Reason
 @named_paths
 def coverage(
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     timeout: float | None = COVERAGE_TIMEOUT,
     rg: Rg = None,
     **options: Unpack[SearchOptions],
@@ -55,8 +55,8 @@ def coverage(
 def why(
     path: StrPath,
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     rg: Rg = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],

@@ -16,7 +16,7 @@ def expand(
     to: ExpandTo | None = None,
     lines: int | None = None,
     max_lines: int | None = EXPAND_LINES,
-    cwd: StrPath = ".",
+    cwd: StrPath | None = ".",
     timeout: float | None = None,
 ) -> Expansion:
     """Read the lines around a match: the definition, block or paragraph that encloses it, or a number of lines.

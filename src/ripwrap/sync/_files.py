@@ -16,8 +16,8 @@ from ripwrap.places.where import PlacedFileOptions
 @named_paths
 def files(
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     on_progress: OnProgress | None = None,
     rg: Rg = None,

@@ -19,8 +19,8 @@ from ripwrap.results import GrepResult
 def grep(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = GREP_LIMIT,
     max_files: int | None = None,
     offset: int = 0,

@@ -22,8 +22,8 @@ from ripwrap.places.items import ItemPlace, in_items
 def search_history(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     rev: str = "HEAD",
     since: str | None = None,
     repositories: Directories | None = None,
@@ -67,7 +67,7 @@ def search_history(
         TimeoutError: The call took more than `timeout` seconds.
     """
     refuse_context("search_history()", options)
-    query = must_exist(search_query(pattern, os.path.abspath(cwd), paths, options, arguments=ARGUMENTS))
+    query = must_exist(search_query(pattern, os.path.abspath(cwd or os.curdir), paths, options, arguments=ARGUMENTS))
     roots = history_source(query, rev, since, repositories).roots
     versions = ItemPlace(lambda: history_source(query, rev, since, repositories), roots)
     return run_stream_blocking(

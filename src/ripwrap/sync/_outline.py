@@ -9,7 +9,7 @@ from ripwrap.options import StrPath
 
 
 @named_paths
-def outline(path: StrPath, *, cwd: StrPath = ".", timeout: float | None = None) -> tuple[Section, ...]:
+def outline(path: StrPath, *, cwd: StrPath | None = ".", timeout: float | None = None) -> tuple[Section, ...]:
     """Return the definitions of a file, or the headings, tables or keys of a document, in the order of their lines.
 
     A definition within another one comes after it, with a qualified name such as `Shop.add`. Definitions are found by

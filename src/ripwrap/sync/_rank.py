@@ -21,8 +21,8 @@ from ripwrap.results import RankedChunk
 def rank(
     query: str,
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = RANK_LIMIT,
     on_progress: OnProgress | None = None,
     rg: Rg = None,

@@ -20,8 +20,8 @@ from ripwrap.places.where import PlacedFileOptions
 def references(
     name: str,
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = REFERENCES_LIMIT,
     timeout: float | None = GREP_TIMEOUT,
     rg: Rg = None,

@@ -106,8 +106,8 @@ def replace(
     pattern: str | Sequence[str],
     replacement: str,
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     escapes: bool = False,
     max_bytes: int = MAX_BYTES,
     rg: Rg = None,
@@ -183,7 +183,11 @@ def replace(
 
 @named_paths
 def undo(
-    journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None, timeout: float | None = None
+    journal: StrPath | None = None,
+    *,
+    cwd: StrPath | None = ".",
+    journals: StrPath | None = None,
+    timeout: float | None = None,
 ) -> AppliedEdits:
     """Restore the old contents and modification times of the files that a plan has changed, all or none.
 

@@ -17,8 +17,8 @@ from ripwrap.places.where import PlacedSearchOptions
 def scan(
     rules: Mapping[str, str] | Iterable[Rule] = SECRET_RULES,
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     overlaps: bool = False,
     limit: int | None = None,
     rg: Rg = None,

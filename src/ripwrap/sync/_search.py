@@ -18,8 +18,8 @@ from ripwrap.places.where import PlacedSearchOptions, placed_search
 def search(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     captures: Literal[True],
     on_progress: OnProgress | None = None,
@@ -33,8 +33,8 @@ def search(
 def search(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     captures: bool = False,
     on_progress: OnProgress | None = None,
@@ -48,8 +48,8 @@ def search(
 def search(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     captures: bool = False,
     on_progress: OnProgress | None = None,
@@ -125,8 +125,8 @@ def search(
 def search_messages(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     limit: int | None = None,
     rg: Rg = None,
     timeout: float | None = None,

@@ -25,7 +25,7 @@ from ripwrap.results import Tree
 @named_paths
 def tree(
     *,
-    cwd: StrPath = ".",
+    cwd: StrPath | None = ".",
     limit: int | None = TREE_LIMIT,
     exclude: Collection[str] = EXCLUDE,
     rg: Rg = None,
@@ -55,7 +55,7 @@ def tree(
 @named_paths
 def tree_text(
     *,
-    cwd: StrPath = ".",
+    cwd: StrPath | None = ".",
     limit: int | None = TREE_LIMIT,
     exclude: Collection[str] = EXCLUDE,
     rg: Rg = None,

@@ -15,8 +15,8 @@ from ripwrap.results import MatchChange
 def watch(
     pattern: str | Sequence[str],
     *,
-    cwd: StrPath = ".",
-    paths: StrPath | Iterable[StrPath] = (),
+    cwd: StrPath | None = ".",
+    paths: StrPath | Iterable[StrPath] | None = (),
     quiet: float = QUIET_SECONDS,
     rg: Rg = None,
     timeout: float | None = None,
