@@ -15,8 +15,8 @@ nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
 NEWER = ["3.14", "3.15"]  # tested if they are installed; the session `sid` brings them
-# Slow tests often wait, so three processes keep two CPUs busy. Each process needs five seconds to collect the tests.
-PARALLEL = ["--numprocesses=3", "--dist=worksteal"]
+# Slow tests often wait, so four processes keep two CPUs busy. Each process needs five seconds to collect the tests.
+PARALLEL = ["--numprocesses=4", "--dist=worksteal"]
 FEWER = ["--numprocesses=2", "--dist=worksteal"]  # quick tests rarely wait; extras take ten seconds to import
 GROUPS = nox.project.load_toml("pyproject.toml")
 

@@ -23,7 +23,7 @@ with atheris.instrument_imports(include=["ripwrap", "gzip", "tarfile", "zipfile"
 
     from ripwrap import ExtractionFailedError
     from ripwrap._system import deflate64 as _deflate64
-    from ripwrap.binary import archive as archives
+    from ripwrap.binary import installer as archives
 
 import inflate64
 

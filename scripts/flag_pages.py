@@ -14,13 +14,13 @@ from contextlib import redirect_stdout
 from functools import cache
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args
 
 from ripwrap import cli, sync
 from ripwrap.cli.command import EXIT_CODES, MISSING, SETUP_EXIT_CODES
 from ripwrap.cli.commands import every_command
 from ripwrap.cli.search import search
-from ripwrap.options import SearchOptions, flag_of
+from ripwrap.options import flag_of, option_hints
 
 OPTIONS_PAGE = Path(__file__).parent.parent / "docs" / "reference" / "options.md"
 COMMANDS = {"--files": "`ripwrap files`, or the same", "--type-list": "`ripwrap types`, or the same"}
@@ -112,7 +112,7 @@ def in_python(flag: RgFlag, reasons: Mapping[str, str]) -> str:
     """
     if flag.name in IN_PYTHON:
         return IN_PYTHON[flag.name]
-    hints = get_type_hints(SearchOptions, include_extras=True)
+    hints = option_hints()
     key, opposite = (name.removeprefix("--").replace("-", "_") for name in (flag.name, f"--no-{flag.name[2:]}"))
     if key in hints:
         return f"`{key}={_value(hints[key])}`{', the default' if flag_of(hints[key]).default else ''}"

@@ -15,7 +15,7 @@ FILE = Path(__file__).parent.parent / "src" / "ripwrap" / "mcp" / "definitions.j
 
 
 def define(tool: AnyTool) -> dict[str, Any]:
-    """Return the definition of a tool, as `ripwrap.mcp.definitions` reads it."""
+    """Return the definition of a tool, as `ripwrap.mcp.server` reads it."""
     description, arguments = definition_of(tool)
     return {
         "name": tool.name,

@@ -124,22 +124,18 @@ def pytest_report_header() -> str:
 
 
 def _of_the_part(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Yield the slow cases that `nox -s tests` runs: with the newest rg, the first of each test with few inputs.
-
-    Tests of the index would take half of the time; one module stands for them.
-    """
-    seen = set[str]()
+    """Yield the slow cases that `nox -s tests` runs: with the newest rg, the first of each file; one of the index."""
+    seen = set[Path]()
     for item in items:
-        test = item.nodeid.partition("[")[0]
         parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         if (
             item.get_closest_marker("slow") is not None
             and not any(item.get_closest_marker(name) for name in ("extra", "stress", "hypothesis"))
             and (item.path.parent.name != "index" or item.path.name == "test_index.py")
             and parameters.get("rg", rgs.VERSIONS[-1]) == rgs.VERSIONS[-1]
-            and test not in seen
+            and item.path not in seen
         ):
-            seen.add(test)
+            seen.add(item.path)
             yield item
 
 

@@ -130,6 +130,7 @@ def test_first_ls_falls_back_at_once(plant: Plant, silent_mirror: None, hidden: 
     anyio.run(asynchronous)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["grep_content", "ls"])  # that needs rg, and that can do without
 def test_rg_that_appears_after_a_failed_download_is_used_at_once(
     rg: RgBinary, plant: Plant, tmp_path: Path, no_rg: None, monkeypatch: pytest.MonkeyPatch, tool: str

@@ -56,7 +56,7 @@ def test_removed_entry_of_a_table_is_missed(name: str, monkeypatch: pytest.Monke
     """The cheat sheet has no other source than the tables of the code."""
     flag = f"--{name.replace('_', '-')}"
     monkeypatch.setattr(flag_pages, "MISSING", [one for one in MISSING if flag not in one.flags])
-    monkeypatch.setattr(flag_pages, "get_type_hints", lambda *_, **__: {})
+    monkeypatch.setattr(flag_pages, "option_hints", dict)
     monkeypatch.setattr(flag_pages, "IN_PYTHON", {})
     with pytest.raises(LookupError, match=flag):
         flag_pages.in_python(flag_pages.RgFlag("", "", flag, ""), {})

@@ -161,7 +161,7 @@ def test_ctrl_c_at_any_place_leaves_nothing(root: Path, name: str) -> None:
         call(root)
     places = interrupted_at(0, lambda: call(root))
     before, handler = descriptors(), signal.getsignal(signal.SIGINT)
-    step = 1 if times(0, 1) else max(1, places // 150)
+    step = 1 if times(0, 1) else max(1, places // 50)
     for place in range(random.randrange(step) + 1, places + 1, step):
         interrupted_at(place, lambda: call(root))
         assert left(root, before) == [], f"place {place} of {places}: {pressed[-1]}"
@@ -180,7 +180,7 @@ def test_ctrl_c_at_random_times_leaves_nothing(root: Path, name: str) -> None:
     call(root)
     seconds, before = time.monotonic() - begun, descriptors()
     random.seed(name)
-    for _ in range(times(25, 500)):
+    for _ in range(times(15, 500)):
         pressing = threading.Timer(random.uniform(0, seconds), signal.pthread_kill, (main, signal.SIGINT))
         with suppress(KeyboardInterrupt):
             pressing.start()

@@ -71,8 +71,8 @@ def test_many_functions_are_checked() -> None:
     [
         (ripwrap.search, "hidden", "True"),
         (ripwrap.search, "ignore_case", "False"),
-        (ripwrap.search, "mmap", "..."),  # rg decides
-        (ripwrap.search, "max_count", "..."),
+        (ripwrap.search, "mmap", "None"),  # rg decides
+        (ripwrap.search, "max_count", "None"),
         (ripwrap.search, "rev", "None"),
         (sync.rank, "hidden", "False"),
         (sync.rank, "no_require_git", "True"),
@@ -97,7 +97,7 @@ def test_signature_is_one_of_python() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'globs'"):
         signature.bind("x", globs="*.py")
     assert "self" not in inspect.signature(sync.Repositories(".").grep).parameters
-    assert "ignore_case: bool = False" in pydoc.plain(pydoc.render_doc(sync.search))
+    assert "ignore_case: bool | None = False" in pydoc.plain(pydoc.render_doc(sync.search))
     assert inspect.getsource(ripwrap.search).startswith("@named_paths")
     with pytest.raises(AttributeError):
         signature.nothing  # type: ignore[attr-defined]  # noqa: B018

@@ -77,7 +77,7 @@ def _parameters(unpacked: object, defaults: Mapping[str, object]) -> list[inspec
 def _default(marked: Any, kind: object) -> bool | Unset | None:
     """Return the default of an option that its type tells."""
     flag = next((mark for mark in getattr(marked, "__metadata__", ()) if hasattr(mark, "negated")), None)
-    if kind is bool and flag is not None and not flag.negated:
+    if bool in (kind, *get_args(kind)) and flag is not None and not flag.negated:
         return bool(flag.default)
     return None if type(None) in get_args(kind) else UNSET
 

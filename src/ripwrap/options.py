@@ -1,9 +1,10 @@
 """The options of `files()` and `search()`: TypedDicts whose keys are rg's long flags in snake_case.
 
 `max_count=3` is `--max-count=3`, `glob=["*.py", "!test_*"]` is `--glob=*.py --glob=!test_*`, `ignore_case=True` is
-`--ignore-case`. `False` leaves the flag out, but `mmap=False` is `--no-mmap`. Only `include_git` is not a flag of rg.
-If two options contradict each other, the option that is declared later in this module wins: its flag comes later in
-rg's command line. Values are not converted to the declared types: `max_count="3"` is an error.
+`--ignore-case`. `None` is an option that is not given. `False` leaves the flag out, but `mmap=False` is `--no-mmap`.
+Only `include_git` is not a flag of rg. If two options contradict each other, the option that is declared later in this
+module wins: its flag comes later in rg's command line. Values are not converted to the declared types: `max_count="3"`
+is an error.
 """
 
 import inspect
@@ -11,8 +12,10 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Annotated, Any, Literal, TypeAlias, cast, get_type_hints
+from functools import cache, reduce
+from operator import or_
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_type_hints
 
 from typing_extensions import TypedDict
 
@@ -80,6 +83,7 @@ Size: TypeAlias = Count | Annotated[str, OptionBounds((("pattern", r"^[0-9]+[KMG
 SortKey: TypeAlias = Literal["none", "path", "modified", "accessed", "created"]
 RegexEngine: TypeAlias = Literal["default", "pcre2", "auto"]
 Strings: TypeAlias = str | Sequence[str]
+Switch: TypeAlias = bool | None
 StrPath: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = StrPath | Sequence[StrPath]
 Directories: TypeAlias = StrPath | Iterable[StrPath]
@@ -88,78 +92,93 @@ Directories: TypeAlias = StrPath | Iterable[StrPath]
 class FileOptions(TypedDict, total=False):
     """Options that select and sort files, and set rg's threads, for `files()`, `tree()`, `rank()` and every search."""
 
-    glob: Annotated[Strings, Flag("Only files that match; !GLOB leaves files out", "files", short="g", value="GLOB")]
-    iglob: Annotated[Strings, Flag("Like --glob, but ignore case; applied after --glob", "files", value="GLOB")]
-    glob_case_insensitive: Annotated[bool, Flag("Ignore case in every --glob", "files")]
-    type_clear: Annotated[Strings, Flag("Remove the globs of this type", "files", value="TYPE")]
-    type_add: Annotated[Strings, Flag("Add globs to a type: `web:*.vue` or `web:include:js`", "files", value="SPEC")]
-    type: Annotated[Strings, Flag("Only files of this type; see `ripwrap types`", "files", short="t", value="TYPE")]
-    type_not: Annotated[Strings, Flag("No files of this type", "files", short="T", value="TYPE")]
-    hidden: Annotated[bool, Flag("Include hidden files and directories", "files", short=".", default=True)]
-    follow: Annotated[bool, Flag("Follow symbolic links", "files", short="L", default=True)]
-    include_git: Annotated[bool, Flag("Include .git, and directories of rg's index: .ripgrep", "files", ours=True)]
-    no_require_git: Annotated[bool, Flag("Respect .gitignore outside of git repositories", "files", default=True)]
-    ignore_file: Annotated[Paths, Flag("Read ignore rules from PATH, with lowest precedence", "files", value="PATH")]
-    ignore_file_case_insensitive: Annotated[bool, Flag("Ignore case in ignore files", "files")]
-    no_ignore: Annotated[bool, Flag("Disregard all ignore files except --ignore-file", "files")]
-    no_ignore_dot: Annotated[bool, Flag("Disregard .ignore and .rgignore", "files")]
-    no_ignore_exclude: Annotated[bool, Flag("Disregard .git/info/exclude", "files")]
-    no_ignore_files: Annotated[bool, Flag("Disregard --ignore-file", "files")]
-    no_ignore_global: Annotated[bool, Flag("Disregard git's core.excludesFile", "files")]
-    no_ignore_parent: Annotated[bool, Flag("Disregard ignore files of parent directories", "files")]
-    no_ignore_vcs: Annotated[bool, Flag("Disregard all ignore files of git", "files")]
-    max_depth: Annotated[Count, Flag("Maximum depth; 1 leaves out subdirectories", "files", short="d", value="NUM")]
-    max_filesize: Annotated[
-        Size, Flag("Leave out files larger than SIZE: bytes, or 50K, 80M, 1G", "files", value="SIZE")
+    glob: Annotated[
+        Strings | None, Flag("Only files that match; !GLOB leaves files out", "files", short="g", value="GLOB")
     ]
-    one_file_system: Annotated[bool, Flag("Do not cross into other file systems", "files")]
-    sort: Annotated[SortKey, Flag("Sort files, ascending; rg then uses one thread", "output")]
-    sortr: Annotated[SortKey, Flag("Sort files, descending; rg then uses one thread", "output")]
+    iglob: Annotated[Strings | None, Flag("Like --glob, but ignore case; applied after --glob", "files", value="GLOB")]
+    glob_case_insensitive: Annotated[Switch, Flag("Ignore case in every --glob", "files")]
+    type_clear: Annotated[Strings | None, Flag("Remove the globs of this type", "files", value="TYPE")]
+    type_add: Annotated[
+        Strings | None, Flag("Add globs to a type: `web:*.vue` or `web:include:js`", "files", value="SPEC")
+    ]
+    type: Annotated[
+        Strings | None, Flag("Only files of this type; see `ripwrap types`", "files", short="t", value="TYPE")
+    ]
+    type_not: Annotated[Strings | None, Flag("No files of this type", "files", short="T", value="TYPE")]
+    hidden: Annotated[Switch, Flag("Include hidden files and directories", "files", short=".", default=True)]
+    follow: Annotated[Switch, Flag("Follow symbolic links", "files", short="L", default=True)]
+    include_git: Annotated[Switch, Flag("Include .git, and directories of rg's index: .ripgrep", "files", ours=True)]
+    no_require_git: Annotated[Switch, Flag("Respect .gitignore outside of git repositories", "files", default=True)]
+    ignore_file: Annotated[
+        Paths | None, Flag("Read ignore rules from PATH, with lowest precedence", "files", value="PATH")
+    ]
+    ignore_file_case_insensitive: Annotated[Switch, Flag("Ignore case in ignore files", "files")]
+    no_ignore: Annotated[Switch, Flag("Disregard all ignore files except --ignore-file", "files")]
+    no_ignore_dot: Annotated[Switch, Flag("Disregard .ignore and .rgignore", "files")]
+    no_ignore_exclude: Annotated[Switch, Flag("Disregard .git/info/exclude", "files")]
+    no_ignore_files: Annotated[Switch, Flag("Disregard --ignore-file", "files")]
+    no_ignore_global: Annotated[Switch, Flag("Disregard git's core.excludesFile", "files")]
+    no_ignore_parent: Annotated[Switch, Flag("Disregard ignore files of parent directories", "files")]
+    no_ignore_vcs: Annotated[Switch, Flag("Disregard all ignore files of git", "files")]
+    max_depth: Annotated[
+        Count | None, Flag("Maximum depth; 1 leaves out subdirectories", "files", short="d", value="NUM")
+    ]
+    max_filesize: Annotated[
+        Size | None, Flag("Leave out files larger than SIZE: bytes, or 50K, 80M, 1G", "files", value="SIZE")
+    ]
+    one_file_system: Annotated[Switch, Flag("Do not cross into other file systems", "files")]
+    sort: Annotated[SortKey | None, Flag("Sort files, ascending; rg then uses one thread", "output")]
+    sortr: Annotated[SortKey | None, Flag("Sort files, descending; rg then uses one thread", "output")]
     threads: Annotated[
-        Threads, Flag("Number of threads up to 1024; 0 lets rg choose", "engine", short="j", value="NUM")
+        Threads | None, Flag("Number of threads up to 1024; 0 lets rg choose", "engine", short="j", value="NUM")
     ]
 
 
 class SearchOptions(FileOptions, total=False):
     """Options for every search: `FileOptions`, and options of the pattern, the regex engine and the lines of output."""
 
-    ignore_case: Annotated[bool, Flag("Ignore case", "pattern", short="i")]
-    smart_case: Annotated[bool, Flag("Ignore case if the pattern is all lower case", "pattern", short="S")]
-    case_sensitive: Annotated[bool, Flag("Match case exactly, which is the default", "pattern", short="s")]
-    fixed_strings: Annotated[bool, Flag("Search for plain text, not for a regex", "pattern", short="F")]
-    word_regexp: Annotated[bool, Flag("Match whole words only", "pattern", short="w")]
-    line_regexp: Annotated[bool, Flag("Match whole lines only", "pattern", short="x")]
-    invert_match: Annotated[bool, Flag("Find lines that do not match", "pattern", short="v")]
-    multiline: Annotated[bool, Flag("Let a match span several lines", "pattern", short="U")]
-    multiline_dotall: Annotated[bool, Flag("With --multiline, let . match line ends", "pattern")]
+    ignore_case: Annotated[Switch, Flag("Ignore case", "pattern", short="i")]
+    smart_case: Annotated[Switch, Flag("Ignore case if the pattern is all lower case", "pattern", short="S")]
+    case_sensitive: Annotated[Switch, Flag("Match case exactly, which is the default", "pattern", short="s")]
+    fixed_strings: Annotated[Switch, Flag("Search for plain text, not for a regex", "pattern", short="F")]
+    word_regexp: Annotated[Switch, Flag("Match whole words only", "pattern", short="w")]
+    line_regexp: Annotated[Switch, Flag("Match whole lines only", "pattern", short="x")]
+    invert_match: Annotated[Switch, Flag("Find lines that do not match", "pattern", short="v")]
+    multiline: Annotated[Switch, Flag("Let a match span several lines", "pattern", short="U")]
+    multiline_dotall: Annotated[Switch, Flag("With --multiline, let . match line ends", "pattern")]
     stop_on_nonmatch: Annotated[
-        bool, Flag("In a file, stop at the first non-match after a match", "output", since=(14,))
+        Switch, Flag("In a file, stop at the first non-match after a match", "output", since=(14,))
     ]
-    pcre2: Annotated[bool, Flag("Use PCRE2, for look-around and backreferences", "engine", short="P")]
-    engine: Annotated[RegexEngine, Flag("Regex engine; auto takes PCRE2 where it is needed", "engine")]
-    no_unicode: Annotated[bool, Flag(r"Use ASCII, not Unicode, for `\w`, `\d`, `.` and case", "engine")]
+    pcre2: Annotated[Switch, Flag("Use PCRE2, for look-around and backreferences", "engine", short="P")]
+    engine: Annotated[RegexEngine | None, Flag("Regex engine; auto takes PCRE2 where it is needed", "engine")]
+    no_unicode: Annotated[Switch, Flag(r"Use ASCII, not Unicode, for `\w`, `\d`, `.` and case", "engine")]
     dfa_size_limit: Annotated[
-        Size, Flag("Maximum memory for the DFA: bytes, or with K, M or G", "engine", value="SIZE")
+        Size | None, Flag("Maximum memory for the DFA: bytes, or with K, M or G", "engine", value="SIZE")
     ]
     regex_size_limit: Annotated[
-        Size, Flag("Maximum size of the regex: bytes, or with K, M or G", "engine", value="SIZE")
+        Size | None, Flag("Maximum size of the regex: bytes, or with K, M or G", "engine", value="SIZE")
     ]
-    crlf: Annotated[bool, Flag("Treat CRLF as a line end, so that $ matches before it", "engine")]
-    null_data: Annotated[bool, Flag("End lines at NUL instead of LF", "engine")]
-    binary: Annotated[bool, Flag("Search binary files past their first NUL", "files")]
-    text: Annotated[bool, Flag("Search binary files as if they were text", "files", short="a")]
+    crlf: Annotated[Switch, Flag("Treat CRLF as a line end, so that $ matches before it", "engine")]
+    null_data: Annotated[Switch, Flag("End lines at NUL instead of LF", "engine")]
+    binary: Annotated[Switch, Flag("Search binary files past their first NUL", "files")]
+    text: Annotated[Switch, Flag("Search binary files as if they were text", "files", short="a")]
     encoding: Annotated[
-        str, Flag("Encoding of files, e.g. utf-16le, or detect, or none", "files", short="E", value="NAME")
+        str | None, Flag("Encoding of files, e.g. utf-16le, or detect, or none", "files", short="E", value="NAME")
     ]
-    mmap: Annotated[bool, Flag("Use memory maps", "engine", negated=True)]
-    no_line_number: Annotated[bool, Flag("Leave out line numbers", "output", short="N")]
-    max_count: Annotated[Count, Flag("Maximum number of matching lines per file", "output", short="m", value="NUM")]
-    context: Annotated[Count, Flag("Lines of context around each match", "output", short="C", value="NUM")]
-    before_context: Annotated[Count, Flag("Lines of context before each match", "output", short="B", value="NUM")]
-    after_context: Annotated[Count, Flag("Lines of context after each match", "output", short="A", value="NUM")]
-    passthru: Annotated[bool, Flag("Show all lines; lines without a match are context", "output")]
+    mmap: Annotated[Switch, Flag("Use memory maps", "engine", negated=True)]
+    no_line_number: Annotated[Switch, Flag("Leave out line numbers", "output", short="N")]
+    max_count: Annotated[
+        Count | None, Flag("Maximum number of matching lines per file", "output", short="m", value="NUM")
+    ]
+    context: Annotated[Count | None, Flag("Lines of context around each match", "output", short="C", value="NUM")]
+    before_context: Annotated[
+        Count | None, Flag("Lines of context before each match", "output", short="B", value="NUM")
+    ]
+    after_context: Annotated[Count | None, Flag("Lines of context after each match", "output", short="A", value="NUM")]
+    passthru: Annotated[Switch, Flag("Show all lines; lines without a match are context", "output")]
     replace: Annotated[
-        str, Flag("Show TEXT in place of each match; $1 is a group", "output", short="r", value="TEXT", since=(15,))
+        str | None,
+        Flag("Show TEXT in place of each match; $1 is a group", "output", short="r", value="TEXT", since=(15,)),
     ]
 
 
@@ -167,7 +186,20 @@ for _options in (FileOptions, SearchOptions):
     # `pydantic.with_config()` does the same, but Pydantic is not imported before a search checks its options.
     setattr(_options, "__pydantic_config__", {"extra": "forbid", "strict": True})  # noqa: B010 - unknown to type checkers
 
-_HINTS: Mapping[str, Any] = get_type_hints(SearchOptions, include_extras=True)
+
+def option_hints(options: type[object] = SearchOptions) -> Mapping[str, Any]:
+    """Return the annotations of options, without the `None` that stands for 'not given'."""
+    return {
+        name: Annotated[
+            reduce(or_, (one for one in get_args(hint.__origin__) if one is not NoneType)), *hint.__metadata__
+        ]
+        if NoneType in get_args(hint.__origin__)
+        else hint
+        for name, hint in get_type_hints(options, include_extras=True).items()
+    }
+
+
+_HINTS = option_hints()
 
 VISIBLE_FILES: FileOptions = {"hidden": False, "follow": False}
 """Default options of `rank()`, `replace()`, `replace_code()`, `Index` and the agent tools. They leave out hidden files,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap._agents import json_text
-from ripwrap._agents.clients import BODY, CLIENTS, SKILL, FileEdit, targets
 from ripwrap._agents.json_text import JsonEntry, TextBlock, TomlEntry, parse
+from ripwrap._agents.plan import BODY, CLIENTS, SKILL, FileEdit, targets
 
 SERVER, _, HOOK = (target.edit for target in targets("claude", None, hook=True))
 VSCODE, OPENCODE, CODEX = (targets(name, None, hook=False)[0].edit for name in ("vscode", "opencode", "codex"))

@@ -132,7 +132,7 @@ SEARCH_OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     **FILE_OPTIONS,
     "ignore_case": st.booleans(),
     "smart_case": st.booleans(),
-    "case_sensitive": st.booleans(),
+    "case_sensitive": st.just(True),  # False alone is refused, since it has no effect
     "fixed_strings": st.booleans(),
     "word_regexp": st.booleans(),
     "line_regexp": st.booleans(),

@@ -133,8 +133,10 @@ def test_inverted_patterns_are_searched_one_by_one_in_items(plant: Plant) -> Non
 WRONG = ["(", "[z-a]", "a{2,1}", "*", r"\p{Nope}", "(?<n>a)(?<n>b)", r"(a)\1", "(?=a)", "[", "a\nb", r"\xZZ"]
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("place", ["directory", "items", "overlay"])
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [*(("directory", one) for one in WRONG), *(("items", one) for one in WRONG[::5]), ("overlay", "(")],
+)
 def test_invalid_pattern_is_an_error_whatever_the_others_find(
     rg: RgBinary, plant: Plant, place: str, wrong: str
 ) -> None:

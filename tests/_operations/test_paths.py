@@ -327,6 +327,7 @@ OVERLAPS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 @pytest.mark.parametrize("paths", OVERLAPS, ids=" ".join)
 def test_file_that_two_paths_reach_is_answered_once(newest: RgBinary, plant: Plant, paths: list[str]) -> None:

@@ -274,7 +274,7 @@ def test_large_files_are_left_out_unless_a_size_is_given(plant: Plant) -> None:
 )
 def test_hostile_lines_are_read_or_given_up_in_time(line: str) -> None:
     """A parser that takes too long is ended; the places are then mentions."""
-    reader = CodeReader(seconds=5)
+    reader = CodeReader(seconds=2)
     text = "\n".join([line] * 250)
     sources = [Source(f"a.{suffix}", text) for suffix in ("py", "ts", "cpp", "kt")]
     try:

@@ -20,6 +20,7 @@ Plant = Callable[..., Path]
 CROSSING = "f(1); g(\n2)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.rg_matrix
 @pytest.mark.fact(61)
 def test_panic_with_max_count_is_an_error(rg: RgBinary, plant: Plant) -> None:

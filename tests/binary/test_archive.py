@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ripwrap import ExtractionFailedError
-from ripwrap.binary.archive import MAX_MEMBERS, MAX_UNPACKED_BYTES, extract
+from ripwrap.binary.installer import MAX_MEMBERS, MAX_UNPACKED_BYTES, extract
 from ripwrap.binary.platforms import MAX_BINARY_BYTES
 from support.deflate64 import deflated
 from support.mirror import targz, zipped
@@ -221,7 +221,7 @@ def test_deflate64_is_read_with_zipfile_deflate64(tmp_path: Path) -> None:
     code = f"""
 import io, sys
 sys.modules["inflate64"] = None
-from ripwrap.binary.archive import extract
+from ripwrap.binary.installer import extract
 into = io.BytesIO()
 extract(open("a.zip", "rb"), "a.zip", "{FOLDER}/rg.exe", into)
 assert into.getvalue() == open("program", "rb").read()

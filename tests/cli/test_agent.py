@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from ripwrap import Workspace
-from ripwrap._agents.clients import BODY, CLIENTS, DESCRIPTION, SKILL
+from ripwrap._agents.plan import BODY, CLIENTS, DESCRIPTION, SKILL
 from support.cli import output, run
 
 REPOSITORY = Path(__file__).parents[2]

@@ -713,7 +713,7 @@ def test_offline_embedder_returns_wordllamas_vectors_without_network() -> None:
         assert not logging.getLogger().handlers, logging.getLogger().handlers
         assert "wordllama" not in sys.modules
         import pathlib, wordllama
-        theirs = registry.WordLlama.load(cache_dir=pathlib.Path(registry.__file__).parent, disable_download=True)
+        theirs = wordllama.WordLlama.load(cache_dir=pathlib.Path(wordllama.__file__).parent, disable_download=True)
         expected = theirs.embed([text for text in texts if text])
         assert not attempts, attempts
         assert numpy.allclose(numpy.delete(ours, 1, axis=0), expected, atol=1e-5)

@@ -133,6 +133,7 @@ def test_wildcards_that_match_nothing_are_an_error(store: Callable[..., str]) ->
         found(f"{url}/**x")
 
 
+@pytest.mark.slow
 def test_fetched_objects_wait_in_bounded_memory(store: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filesystems, "MAX_HELD_BYTES", 10_000)
     url = store({f"{number:03}": b"needle\n" + b"x" * 2_500 for number in range(100)})

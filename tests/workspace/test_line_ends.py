@@ -64,6 +64,7 @@ def written(folder: Path, text: str) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.rg_ends
 @pytest.mark.parametrize(("pattern", "options"), PATTERNS)
 def test_line_end_of_a_pattern_is_that_of_the_file(

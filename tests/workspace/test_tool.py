@@ -162,7 +162,7 @@ async def test_mcp_server_lists_and_calls_a_new_tool(
 ) -> None:
     mcp = pytest.importorskip("mcp")
     from ripwrap.mcp import server
-    from ripwrap.mcp.definitions import parse
+    from ripwrap.mcp.server import parse
 
     every = parse(tool_definitions.definitions())
     monkeypatch.setattr(sys.modules["ripwrap.mcp.server"], "definitions", lambda: every)

@@ -242,7 +242,7 @@ def code_request(
         raise ValueError(f"file_timeout must be a positive number of seconds, got {file_timeout}")
     check_installed()
     several = several_paths(paths)
-    added = options.get("type_add", ())
+    added = options.get("type_add") or ()
     globs = (f"{_TYPE}:*.{extension}" for extension in language.extensions)
     arguments = (*ARGUMENTS, "lang", "file_timeout", "max_bytes", "fix")
     files_query(cwd, several, options, arguments=arguments)  # checks the options and their types

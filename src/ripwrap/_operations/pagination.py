@@ -59,15 +59,16 @@ def make_page_request(
         raise ValueError(
             "passthru returns every line of every file; stream them with search_messages(), or leave passthru out"
         )
-    both = options.get("context", 0)
+    both = options.get("context") or 0
+    before, after = options.get("before_context"), options.get("after_context")
     check_limit(offset, "offset")
     limit, max_files = check_limit(limit), check_limit(max_files, "max_files")
     return PageRequest(
         offset=offset,
         max_matches=sys.maxsize if limit is None else limit,
         max_files=sys.maxsize if max_files is None else max_files,
-        before=options.get("before_context", both),
-        after=options.get("after_context", both),
+        before=both if before is None else before,
+        after=both if after is None else after,
         max_count=options.get("max_count"),
     )
 

@@ -13,7 +13,7 @@ import reprlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, LiteralString, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, LiteralString, TypeVar, cast, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
@@ -34,6 +34,7 @@ from ripwrap.options import (
     Strings,
     StrPath,
     flag_of,
+    option_hints,
 )
 
 Options = TypeVar("Options", bound=FileOptions)
@@ -176,7 +177,9 @@ def spell_file_flags(flags: Collection[str]) -> list[str]:
 def _validate(
     kind: type[Options], names: Collection[str], options: Options, arguments: Collection[str] = ARGUMENTS
 ) -> Options:
-    given = cast("Mapping[str, object]", options)
+    given: Mapping[str, object] = {
+        key: value for key, value in options.items() if value is not None or key not in names
+    }
     if all(key in names and _is_plain(value, _HINTS[key]) for key, value in given.items()):
         plain: dict[str, object] = {}
         for key in _HINTS:
@@ -185,7 +188,7 @@ def _validate(
                 plain[key] = [*cast("list[object]", value)] if type(value) is list else value
         return cast("Options", plain)
     try:
-        return cast("Options", _adapter(cast("Any", kind)).validate_python(options))
+        return cast("Options", _adapter(cast("Any", kind)).validate_python(given))
     except ValidationError as error:
         # pydantic reports a problem for each member of a union; keep one problem for each option. A problem
         # has no location if the name of the option has lone surrogates.
@@ -226,7 +229,7 @@ def _explain(
         said = PydanticCustomError("extra_forbidden", "unknown option {name}; {advice}", context)
     else:
         limits = problem.get("ctx", {})
-        allowed = _allowed(get_type_hints(SearchOptions, include_extras=True)[name].__origin__)
+        allowed = _allowed(_HINTS[name].__origin__)
         if kind == "less_than_equal":
             allowed = f"{limits['le']} or less"
         about = {**limits, "name": name, "allowed": allowed, "value": reprlib.repr(value)}
@@ -263,7 +266,7 @@ def _limit_to_one(options: SearchOptions) -> SearchOptions:
     """Return the options with `max_count=1` (0 stays 0), and no context: with it, rg 15 reads on (rg-facts 51)."""
     context = ("context", "before_context", "after_context", "passthru")
     plain = without_options(options, context)
-    plain["max_count"] = min(options.get("max_count", 1), 1)
+    plain["max_count"] = min(1 if (most := options.get("max_count")) is None else most, 1)
     return plain
 
 
@@ -428,7 +431,7 @@ def _exclude(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 _FILE_NAMES = tuple(FileOptions.__annotations__)
-_HINTS = get_type_hints(SearchOptions, include_extras=True)
+_HINTS = option_hints()
 _FLAGS = {key: flag_of(hint) for key, hint in _HINTS.items()}
 _ORDER = {key: number for number, key in enumerate(_FLAGS)}
 _DEFAULTS = {"iglob": (), **{key: True for key, flag in _FLAGS.items() if flag.default}}

@@ -84,7 +84,8 @@ _SPECIAL = re.compile(r"[*?\[\]{}\\ ]" if os.sep == "/" else r"[*?\[\]{} ]")
 
 def without_upward_links(query: Query) -> Query:
     """Return the query with a glob that leaves out each link that leads up; the query itself if there are none."""
-    if query.on is not None or query.mode == "types" or not query.follows or query.options.get("max_depth", 2) < 2:
+    most = query.options.get("max_depth")
+    if query.on is not None or query.mode == "types" or not query.follows or (most is not None and most < 2):
         return query
     links = [*_upward_links(query)]
     if not links:

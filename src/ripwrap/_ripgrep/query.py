@@ -138,12 +138,12 @@ class Query:
     @property
     def follows(self) -> bool:
         """True if rg follows the links that it finds in directories. It always follows links in `paths`."""
-        return self.options.get("follow", True)
+        return self.options.get("follow") is not False
 
     @property
     def sort_key(self) -> SortKey:
         """Key by which rg sorts files; `none` if it does not sort them. `sortr` takes precedence over `sort`."""
-        return self.options.get("sortr", self.options.get("sort", "none"))
+        return self.options.get("sortr") or self.options.get("sort") or "none"
 
     @property
     def reverse(self) -> bool:

@@ -5,8 +5,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from ripwrap._agents.clients import CLIENTS, ClientName, Target, is_used, program_missing, targets
-from ripwrap._agents.plan import ConfigChange, plan_install, plan_uninstall, state_of, write
+from ripwrap._agents.plan import (
+    CLIENTS,
+    ClientName,
+    ConfigChange,
+    Target,
+    is_used,
+    plan_install,
+    plan_uninstall,
+    program_missing,
+    state_of,
+    targets,
+    write,
+)
 from ripwrap._system.safe_write import Disk
 from ripwrap._text import shown
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, CommandGroup, Option

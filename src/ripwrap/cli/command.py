@@ -17,7 +17,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from ripwrap._text import suggest
-from ripwrap.options import OVERRIDES, FileOptions, Flag, OptionGroup, Paths, Size, Strings, flag_of
+from ripwrap.options import OVERRIDES, FileOptions, Flag, OptionGroup, Paths, Size, Strings, flag_of, option_hints
 
 Word: TypeAlias = tuple[str, str | None]
 """Flag and its value, or an empty flag and another word."""
@@ -200,7 +200,7 @@ class Command:
 
     def _of_library(self, argument: str, options: type[FileOptions]) -> Iterator[Parameter]:
         """Yield the flags of the options in a TypedDict, with rg's names and letters."""
-        for key, hint in get_type_hints(options, include_extras=True).items():
+        for key, hint in option_hints(options).items():
             if key in self._without:
                 continue
             flag, name, kind = flag_of(hint), flag_name(key), _kind(hint.__origin__)

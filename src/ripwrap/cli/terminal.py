@@ -8,11 +8,11 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ripwrap._text import shown
 from ripwrap.cli.command import allowed_values, flag_name
-from ripwrap.options import SearchOptions
+from ripwrap.options import option_hints
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -60,7 +60,7 @@ def invalid_options(error: "ValidationError") -> Iterator[str]:
 
     The message says which values are allowed. For an option that takes any text, the message has Pydantic's reason.
     """
-    hints = get_type_hints(SearchOptions, include_extras=True)
+    hints = option_hints()
     given = {str(problem["loc"][0]): problem for problem in reversed(error.errors())}
     for name, problem in reversed(given.items()):
         allowed = allowed_values(hints[name].__origin__) if name in hints else ""

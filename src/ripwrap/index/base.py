@@ -522,7 +522,7 @@ class BaseIndex:
             if found is not None:
                 own = own_files(self._store.folder, self._root)
                 follow = bool(self._file_options.get("follow"))
-                iglob = self._file_options.get("iglob", ())
+                iglob = self._file_options.get("iglob") or ()
                 iglobs = (iglob,) if isinstance(iglob, str) else tuple(iglob)
                 return Candidates(found.total, found.named, found.unsure, self._unlisted, own, follow, iglobs)
             if not refresh:

@@ -294,9 +294,9 @@ def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tup
 
     rg is given the directories of these files, not their paths, so it detects binary files as in a search of a root.
     """
-    given = options.get("iglob", ())
+    given = options.get("iglob") or ()
     iglob = (given,) if isinstance(given, str) else tuple(given)
-    follow = options.get("follow", True)
+    follow = options.get("follow") is not False
     return Candidates(len(files), (), tuple(files), unreadable, None, follow, iglob)
 
 

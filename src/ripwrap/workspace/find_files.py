@@ -230,7 +230,7 @@ def _find_denied(scope: Scope, arguments: FindFilesArguments) -> tuple[list[str]
     from ripwrap.workspace.walk import GlobFilter  # late: it imports pathspec
 
     globs, excluded = entry_globs(scope.location, arguments.pattern)
-    matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob", ())])
+    matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob") or ()])
     kinds = {"file": (False,), "directory": (True,), "any": (False, True)}[arguments.entry_type]
     denied, late = find_denied(scope, scope.options)
     return [path for path in denied if path.endswith(os.sep) in kinds and matches(path)], late
@@ -281,7 +281,7 @@ def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _FoundPa
     if _is_file(location):  # a glob with a slash may be relative to the file's directory or to the root
         location = replace(location, paths=(os.path.dirname(location.paths[0]), os.curdir))
     globs, excluded = entry_globs(location, pattern)
-    matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob", ())])
+    matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob") or ()])
     walk = ScopeWalk(scope, {**scope.options, **excluded})
     found = [
         path

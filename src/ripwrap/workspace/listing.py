@@ -192,7 +192,7 @@ def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> tupl
     """
     from ripwrap.workspace.walk import ScopeWalk
 
-    given = options.get("glob", ())
+    given = options.get("glob") or ()
     globs = [given] if isinstance(given, str) else [*given]
     globs += [f"{glob[:-3]}/" for glob in globs if glob.startswith("!") and glob.endswith("/**")]  # the directory, too
     if tree.all_common:  # the content of these directories is not listed, and they may be large

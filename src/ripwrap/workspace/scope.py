@@ -369,7 +369,7 @@ def exclude_options(location: RootLocation, globs: Sequence[str]) -> FileOptions
 def _excluding(options: FileOptions, location: RootLocation, without: list[str]) -> FileOptions:
     # rg leaves out everything for a glob that is blank or only `/`.
     globs = [f"!{one}" for glob in without if glob[1:].strip().strip("/") for one in anchored(glob[1:], location)]
-    options["glob"] = [*options.get("glob", ()), *globs]
+    options["glob"] = [*(options.get("glob") or ()), *globs]
     return options if options["glob"] else cast("FileOptions", {k: v for k, v in options.items() if k != "glob"})
 
 

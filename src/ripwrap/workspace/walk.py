@@ -49,12 +49,12 @@ class ScopeWalk:
             # Several roots are walked one by one, so that ignore files above a root are not read.
             alone = self._location.several
             root, sub = (os.path.join(self._location.cwd, path), os.curdir) if alone else (self._location.cwd, path)
-            start, globs = path if alone else "", options.get("glob", ())
+            start, globs = path if alone else "", options.get("glob") or ()
             exclude = _relative_excludes(start, [globs] if isinstance(globs, str) else globs)
             walker = Walker(
                 root=root,
-                hidden=options.get("hidden", False),
-                no_ignore=options.get("no_ignore", False),
+                hidden=bool(options.get("hidden")),
+                no_ignore=bool(options.get("no_ignore")),
                 excluded=parse_globs((*exclude, *EXCLUDED)),
                 max_depth=options.get("max_depth"),
                 device=os.stat(os.path.join(root, sub)).st_dev if options.get("one_file_system") else None,
