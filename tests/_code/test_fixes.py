@@ -248,8 +248,6 @@ HTML = "<p>f(1) it's <?xml f(2) ?></p>"
         ("f($A)", "g($A)", f"<?php if (f(1)) {{ ?>\u20ac{HTML}<?php }}", f"<?php if (g(1)) {{ ?>\u20ac{HTML}<?php }}"),
         ("f($A)", "g($A)", f"<?php switch ($x): ?>\n<?php case f(1): ?>{HTML}<?php endswitch ?>f(1)",
             f"<?php switch ($x): ?>\n<?php case g(1): ?>{HTML}<?php endswitch ?>f(1)"),
-        ("if ($A): $$$B endif;", "if (!$A): $$$B endif;", f"<?php if ($a): f() ?>\n{HTML}\n <?php f(); endif;",
-            f"<?php if (!$a): f() ?>\n{HTML}\n <?php f(); endif;"),
     ],
 )  # fmt: skip
 def test_html_around_php_is_neither_searched_nor_changed(pattern: str, fix: str, before: str, after: str) -> None:

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast, get_type_hints
+from typing import Any, cast
 
 import pytest
 
 from ripwrap._ripgrep.command import files_query, in_paths, render, search_query
 from ripwrap._ripgrep.process import MAX_FLAG, SHORT_COMMAND, SHORT_TEXTS, split
 from ripwrap._ripgrep.query import Mode, Output
-from ripwrap.options import SearchOptions
+from ripwrap.options import SearchOptions, option_hints
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_newer_rg_is_needed_only_for_options_that_are_given() -> None:
 def test_short_texts_make_a_short_command_line() -> None:
     """`split()` does not make the arguments of a query with short texts, so this must hold for all options together."""
     every: dict[str, Any] = {}
-    for name, hint in get_type_hints(SearchOptions, include_extras=True).items():
+    for name, hint in option_hints().items():
         kind = hint.__origin__
         every[name] = True if kind is bool else 2**31 if name.endswith(("context", "depth", "count")) else "none"
     every |= {"threads": 1024, "engine": "default", "mmap": False, "include_git": False, "iglob": "x"}

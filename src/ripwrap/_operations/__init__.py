@@ -1,4 +1,1 @@
-"""Operations of the public API, such as search and replace, one per module.
-
-Most modules have a request class with the checked arguments. The async and the blocking function share it.
-"""
+"""Operations of the public API, such as search and replace, one per module, with a request of checked arguments."""

@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import PurePath
 from typing import Any, Unpack, cast
 
-from ripwrap._operations.reasons import Folder, Judged, Rules, WhyNot, parts_below, read_error, relative
+from ripwrap._operations.reasons import Folder, Judged, Omissions, WhyNot, parts_below, read_error, relative
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
 from ripwrap._ripgrep.debug_log import LogCollector, shown_in_log
 from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
@@ -220,7 +220,7 @@ async def run_coverage(run: Runner, request: CoverageRequest, *, must_exist: boo
         await run.call(lambda: check_exist(request.query))
     found = await run.collect(Step(request.query, lambda: _SearchedCollector(request.query), left()))
     log = await run.collect(Step(log_of(_listing(request, request.query.paths)), LogCollector, left()))
-    rules = Rules(request.query, request.options, log.found)
+    rules = Omissions(request.query, request.options, log.found)
     tally, stopped = await run.call(lambda: _count(request, rules, found, left))
     known = await run.call(lambda: _examples(request, rules, found, tally))
     # A hint is given only after a check that rg would read the file with its option. This check may follow links, so
@@ -235,7 +235,7 @@ async def run_coverage(run: Runner, request: CoverageRequest, *, must_exist: boo
 
 
 def _count(
-    request: CoverageRequest, rules: Rules, found: _SearchedCollector, left: Callable[[], float | None]
+    request: CoverageRequest, rules: Omissions, found: _SearchedCollector, left: Callable[[], float | None]
 ) -> "tuple[_Tally, bool]":
     """Count the files that rg read, and walk through the directories to count the others; True if there was no time."""
     cancelled, stopped = CANCELLED.get(), False
@@ -258,7 +258,9 @@ def _count(
     return tally, stopped
 
 
-def _examples(request: CoverageRequest, rules: Rules, found: _SearchedCollector, tally: "_Tally") -> dict[str, Judged]:
+def _examples(
+    request: CoverageRequest, rules: Omissions, found: _SearchedCollector, tally: "_Tally"
+) -> dict[str, Judged]:
     """Return the reasons of the examples in the counts, each with the first option to change."""
     errors = {error.path or "": error.message for error in found.errors if error.kind != "other"}
     reasons: dict[str, Judged] = {}
@@ -416,9 +418,9 @@ async def _judged(
 
 async def _rules_below(
     run: Runner, request: CoverageRequest, root: str, below: Collection[list[str]], left: Callable[[], float | None]
-) -> Rules:
+) -> Omissions:
     """Return what rg says about entries below a searched path, whose parts are given."""
-    rules = Rules(request.query, request.options, {})
+    rules = Omissions(request.query, request.options, {})
     if not any(below):
         return rules
     query, start = _listing(request, (root,), max(map(len, below))), "" if root == os.curdir else root
@@ -426,10 +428,10 @@ async def _rules_below(
     listing = Step(query, lambda: ListingCollector(PathDecoder(), allowed=lambda one: rules.key(one) in paths), left())
     listed = {rules.key(path) for path in (await run.collect(listing)).items()}
     if listed == paths:
-        return Rules(request.query, request.options, {}, listed)
+        return Omissions(request.query, request.options, {}, listed)
     wanted = {shown_in_log(os.path.join(start, *parts[:end])) for parts in below for end in range(1, len(parts) + 1)}
     log = await run.collect(Step(log_of(query), lambda: LogCollector(wanted), left()))
-    return Rules(request.query, request.options, log.found, listed)
+    return Omissions(request.query, request.options, log.found, listed)
 
 
 def _listing(request: CoverageRequest, paths: Sequence[str], depth: int | None = None) -> Query:
@@ -449,7 +451,7 @@ def log_of(query: Query) -> Query:
 
 
 def _walk(
-    request: CoverageRequest, rules: Rules, is_searched: Callable[[str], bool], stop: Callable[[], bool]
+    request: CoverageRequest, rules: Omissions, is_searched: Callable[[str], bool], stop: Callable[[], bool]
 ) -> Iterator[tuple[str, WhyNot | None]]:
     """Yield the files that rg does not search, although they are in the searched paths, each with the reason, if known.
 

@@ -53,7 +53,7 @@ class Folder:
     above: tuple[tuple[int, int], ...]
 
 
-class Rules:
+class Omissions:
     """Reasons why rg leaves out entries: those of its log, and those that rg does not log."""
 
     def __init__(

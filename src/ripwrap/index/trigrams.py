@@ -41,8 +41,7 @@ from ripwrap.index.storage.database import (
     select_in,
     write_transaction,
 )
-from ripwrap.index.storage.engine import EngineFolder, EngineState, RebuildError, engine_errors, reading_state
-from ripwrap.index.storage.packages import tantivy
+from ripwrap.index.storage.engine import EngineFolder, EngineState, RebuildError, engine_errors, reading_state, tantivy
 from ripwrap.index.storage.postings import change_count, is_folder
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, number_of

@@ -26,13 +26,25 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from sqlite3 import Connection
-from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 from ripwrap._system.concurrency import lacks_memory, opened, reached_limit
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import check, read_transaction
-from ripwrap.index.storage.packages import tantivy
+
+if TYPE_CHECKING or find_spec("tantivy"):
+    try:
+        import tantivy as tantivy
+    except ImportError as _error:  # such as a limit of memory or of open files
+        _cause = reached_limit(1 << 28)
+        _limit = f"the limit of {_cause} is reached; raise the limit, or end programs, and try again" if _cause else ""
+        raise RipwrapError(
+            f"could not load tantivy, which an index needs: {_error}; {_limit or 'install it again'}"
+        ) from _error
+else:
+    tantivy = None
+
 
 _META = "meta.json"
 _MANAGED = ".managed.json"

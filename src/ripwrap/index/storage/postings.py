@@ -53,8 +53,8 @@ from ripwrap.index.storage.engine import (
     engine_errors,
     reading_state,
     remove_folder,
+    tantivy,
 )
-from ripwrap.index.storage.packages import tantivy
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
 """Pattern of the names of tantivy's directories, for full-text search and for trigrams. The names of the directories in
