@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from operator import or_
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_type_hints
 
@@ -191,7 +190,8 @@ def option_hints(options: type[object] = SearchOptions) -> Mapping[str, Any]:
     """Return the annotations of options, without the `None` that stands for 'not given'."""
     return {
         name: Annotated[
-            reduce(or_, (one for one in get_args(hint.__origin__) if one is not NoneType)), *hint.__metadata__
+            reduce(lambda one, other: one | other, (one for one in get_args(hint.__origin__) if one is not NoneType)),
+            *hint.__metadata__,
         ]
         if NoneType in get_args(hint.__origin__)
         else hint

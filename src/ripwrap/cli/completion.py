@@ -17,7 +17,7 @@ Shell = Literal["zsh", "bash", "fish", "powershell"]
 Candidate = tuple[str, str]
 """Word and description."""
 
-_SCRIPTS: dict[Shell, str] = {
+_SCRIPTS: dict[str, str] = {
     "bash": """\
 _ripwrap() {
     local word

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from ripwrap import sync
 from ripwrap._text import shown
@@ -65,7 +65,8 @@ def run_tree(
     **options: Unpack[FileOptions],
 ) -> int:
     """Show files as a tree, shortened to --limit entries."""
-    root, given = os.path.join(run.cwd, path) if path else run.cwd, place.options()
+    root = os.path.join(run.cwd, path) if path else run.cwd
+    given: Any = place.options()
     if path and place.on is None and not os.path.isdir(root):
         if place.rev is None:
             raise _no_directory(path)

@@ -213,8 +213,8 @@ def print_refreshed(done: "RefreshResult") -> None:
 def print_fields(model: BaseModel) -> None:
     """Print a line for each field that has a value. For a field with a tuple of models, print a line for each model."""
     for name, value in model:
-        items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
-        for one in items if any(isinstance(item, BaseModel) for item in items) else (value,):
+        items = cast("tuple[object, ...]", value if isinstance(value, tuple) else ())
+        for one in items if any(isinstance(item, BaseModel) for item in items) else cast("tuple[object]", (value,)):
             if one not in (None, (), ""):
                 print_line(f"{name.replace('_', ' ')}: {_format_value(one)}")
 
