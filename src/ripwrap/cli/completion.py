@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from ripwrap import sync
 from ripwrap._text import shown
@@ -17,7 +17,7 @@ Shell = Literal["zsh", "bash", "fish", "powershell"]
 Candidate = tuple[str, str]
 """Word and description."""
 
-_SCRIPTS: dict[str, str] = {
+_SCRIPTS: dict[Shell, str] = {
     "bash": """\
 _ripwrap() {
     local word
@@ -97,7 +97,7 @@ def run_completion(
     }[chosen]
     path = Path(output).resolve() if output is not None else place
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_SCRIPTS[chosen], "utf-8", newline="\n")
+    path.write_text(_SCRIPTS[cast("Shell", chosen)], "utf-8", newline="\n")
     if output is None and startup is not None:
         _add_line(startup, line.format(path))
     print(f"wrote {shown(str(path))}; open a new shell to use it")
