@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 from ripwrap import sync
 from ripwrap._text import shown
@@ -82,7 +82,7 @@ def run_completion(
             print_line(f"{word}\t{about}" if about else word)
         return FOUND
     running = Path(os.environ.get("SHELL", "powershell" if sys.platform == "win32" else "")).name
-    chosen = shell or next((one for one in _SCRIPTS if one == running), None)
+    chosen: Shell | None = shell or next((one for one in _SCRIPTS if one == running), None)
     if chosen is None:
         raise ValueError("the shell is unknown; name it with --shell")
     home = Path.home()
@@ -97,7 +97,7 @@ def run_completion(
     }[chosen]
     path = Path(output).resolve() if output is not None else place
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_SCRIPTS[cast("Shell", chosen)], "utf-8", newline="\n")
+    path.write_text(_SCRIPTS[chosen], "utf-8", newline="\n")
     if output is None and startup is not None:
         _add_line(startup, line.format(path))
     print(f"wrote {shown(str(path))}; open a new shell to use it")
