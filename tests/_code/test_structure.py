@@ -17,7 +17,8 @@ pytest.importorskip("ast_grep_py")
 
 from ast_grep_py import SgRoot
 
-from ripwrap._code.structure.patterns import LANGUAGES, BadPatternError, find_language, read_pattern
+from ripwrap._code.structure.client import LANGUAGES, find_language
+from ripwrap._code.structure.patterns import BadPatternError, read_pattern
 from ripwrap._code.structure.worker import search
 from support.effort import times
 from support.ordinary_patterns import ORDINARY

@@ -13,8 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias, Unpack, cast
 
-from ripwrap._code.structure.client import CodeWorkers, StructureMatches, UnsearchedError, check_installed
-from ripwrap._code.structure.patterns import Language, find_language
+from ripwrap._code.structure.client import (
+    CodeWorkers,
+    Language,
+    StructureMatches,
+    UnsearchedError,
+    check_installed,
+    find_language,
+)
 from ripwrap._edits.planning import MAX_BYTES, EditSize, FileChange, Found, plan_files
 from ripwrap._edits.replace import ReplacePlan
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query, several_paths

@@ -1,7 +1,5 @@
 """Search files and yield the matches in batches of columns, with one list for each field.
 
-Decode rg's JSON lines into `Columns` (a list for each field of a match), without a model for each match; no I/O.
-
 One regular expression splits a chunk of output at its matches, so that Python code runs once for a chunk and not once
 for a match. The texts of all records are decoded together, as one JSON array. The regular expression relies on three
 facts about rg's output:

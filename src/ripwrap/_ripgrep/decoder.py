@@ -10,8 +10,6 @@ the keys in the order in which rg writes them. The fast path recognises such a r
 data of the record to Pydantic as bytes, so that they are parsed only once. `_decode_data()` does the same for other
 records of known kinds. `_decode_whole()` decodes any other record, with the keys in any order, to the same models.
 
-Split rg's output into records (lines), incrementally and with bounded memory; no I/O.
-
 Records end only at `b"\n"`. `splitlines()` would also split at U+2028 and other characters, which a record may contain.
 """
 

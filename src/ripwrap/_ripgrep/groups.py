@@ -14,9 +14,7 @@ decides by the syntax of the pattern whether the group is set:
 
 Patterns have the syntax of https://docs.rs/regex, or with `pcre2` the syntax of pcre2pattern(3).
 
-Parse replacements in rg's syntax, and build patterns with which rg tells what groups a pattern has; no I/O.
-
-The syntax is that of the `regex` crate (https://docs.rs/regex/latest/regex/struct.Regex.html#replacement-string-syntax):
+The syntax of replacements is that of the `regex` crate (https://docs.rs/regex/latest/regex/struct.Regex.html#replacement-string-syntax):
 `$1`, `$name`, `${name}`, and `$$` for a dollar. rg puts an empty text in place of a group that does not exist. So each
 reference to a group is checked before any file is changed. Python does not parse the pattern for this: rg compiles it.
 """

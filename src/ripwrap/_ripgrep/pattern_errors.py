@@ -3,8 +3,6 @@ r"""Locate the error in a pattern, and let its line ends match those of a file; 
 rg joins all patterns with `|`, and its error shows the joined pattern. From version 14 on, rg puts each pattern in a
 group `(?:…)`.
 
-Let the line ends of a pattern match those of a file, which may be CRLF; no I/O.
-
 Texts of several lines come from answers, in which each line end is `\n`. With `--multiline`, rg compares them with the
 bytes of the file, in which `\r` may stand before `\n`.
 """

@@ -1,12 +1,8 @@
 """Places whose files are searched in another form: insides of archives and documents, and guessed encodings.
 
 First, rg searches the files. Then the members of archives and the texts of notebooks and documents are searched as
-items.
-
-Place of a search with `encoding="detect"`: files in several encodings.
-
-First, rg lists the files with a line that is not UTF-8, and their encodings are guessed. Then rg searches all files as
-usual, without the results for the files with a guessed encoding, and once more the files of each encoding.
+items. With `encoding="detect"`, rg lists the files with a line that is not UTF-8, and their encodings are guessed; the
+files of each encoding are searched once more.
 """
 
 import codecs

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 
 from ast_grep_py import SgNode
 
+from ripwrap._code.structure.client import LANGUAGES
 from ripwrap._code.structure.fixes import Fix, UnreplacedError, broken_line, keep_strings, read_fix, span_of
-from ripwrap._code.structure.patterns import LANGUAGES, BadPatternError, Pattern, parse, read_pattern
+from ripwrap._code.structure.patterns import BadPatternError, Pattern, parse, read_pattern
 from ripwrap._system.subprocess.worker import serve_requests
 from ripwrap.models import Span
 

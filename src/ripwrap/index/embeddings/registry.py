@@ -3,12 +3,11 @@
 Nothing leaves the machine unless the caller names a hosted provider, or passes `'auto'`, which may choose a hosted
 provider.
 
-Embedder without a network: it uses the weights of the package `wordllama`, without the code of the package.
-
-The code of the package has three problems. `wordllama.WordLlama.load()` looks for the tokenizer in a directory that the
-wheel does not have, and then downloads the tokenizer. Importing the package adds a handler to the root logger. The
-package pads a batch to its longest text, so that a long text takes gigabytes. An embedding is the mean of token
-vectors, and this module computes the mean itself. A test compares the results with the results of the package.
+The embedder without a network uses the weights of the package `wordllama`, without its code, which has three problems.
+`wordllama.WordLlama.load()` looks for the tokenizer in a directory that the wheel does not have, and then downloads the
+tokenizer. Importing the package adds a handler to the root logger. The package pads a batch to its longest text, so
+that a long text takes gigabytes. An embedding is the mean of token vectors, and this module computes the mean itself. A
+test compares the results with the results of the package.
 """
 
 import difflib
