@@ -79,7 +79,7 @@ class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
         """Process a chunk of rg's output, and report the number of matches so far."""
         super().feed(chunk)
         if self._enough is not None and not self.ended:
-            self.full = self.matches >= self._enough[0] and self.files > self._enough[1]
+            self.full: bool = self.matches >= self._enough[0] and self.files > self._enough[1]
         if self._progress is not None:
             self._progress(self.matches)
 
