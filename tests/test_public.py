@@ -130,7 +130,7 @@ PLAIN_COMMAND = {
                 "ripwrap.workspace.grep_content",
             },
         ),
-        ("from ripwrap.sync import Index", {*HEAVY - {"sqlite3"}, "numpy", "ripwrap.index.core"}),
+        ("from ripwrap.sync import Index", {*HEAVY - {"sqlite3"}, "numpy", "ripwrap.index.watch"}),
         (
             "from ripwrap.index import Embedder, Limits",
             {*HEAVY - {"sqlite3"}, "numpy", "ripwrap.index.embeddings.registry"},

@@ -62,10 +62,8 @@ EXCLUDED = (".git", ".ripgrep/")
 class OptionBounds:
     """Limits of an option's value, as a part of the option's type annotation.
 
-    `pydantic.Field` has the same effect, but importing Pydantic takes 80 ms, and `ripwrap --help` does not need it.
-
-    Attributes:
-        limits: Names and values of Pydantic's constraints, such as `ge` for the minimum of a number.
+    `limits` are names and values of Pydantic's constraints, such as `ge` for the minimum of a number. `pydantic.Field`
+    has the same effect, but importing Pydantic takes 80 ms, and `ripwrap --help` does not need it.
     """
 
     limits: tuple[tuple[str, int | str], ...]
@@ -188,14 +186,11 @@ for _options in (FileOptions, SearchOptions):
 
 def option_hints(options: type[object] = SearchOptions) -> Mapping[str, Any]:
     """Return the annotations of options, without the `None` that stands for 'not given'."""
+    hints = get_type_hints(options, include_extras=True)
+    given = {name: [one for one in get_args(hint.__origin__) if one is not NoneType] for name, hint in hints.items()}
     return {
-        name: Annotated[
-            reduce(lambda one, other: one | other, (one for one in get_args(hint.__origin__) if one is not NoneType)),
-            *hint.__metadata__,
-        ]
-        if NoneType in get_args(hint.__origin__)
-        else hint
-        for name, hint in get_type_hints(options, include_extras=True).items()
+        name: Annotated[reduce(lambda one, other: one | other, given[name]), *hint.__metadata__]
+        for name, hint in hints.items()
     }
 
 

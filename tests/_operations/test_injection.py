@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +27,7 @@ import ripwrap
 from ripwrap import CapabilityError, SearchError, UnknownTypeError, sync
 from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
 from ripwrap.binary import RgBinary
-from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.options import FileOptions, SearchOptions, option_hints
 from ripwrap.testing.behaviors import SUMMARY
 from support import rgs, strace
 from support.effort import STRESS, times
@@ -93,7 +93,7 @@ def takes_several(hint: Any) -> bool:
 
 def options_of(operation: str) -> dict[str, Any]:
     """Return an operation's options and their types, without annotations."""
-    hints = get_type_hints(FileOptions if MODES[operation] is LISTING else SearchOptions, include_extras=True)
+    hints = option_hints(FileOptions if MODES[operation] is LISTING else SearchOptions)
     return {key: hint.__origin__ for key, hint in hints.items()}
 
 

@@ -75,7 +75,7 @@ def test_false_turns_a_default_off(option: str, flag: str) -> None:
 
 
 def test_boolean_options_add_their_flag_only_when_true() -> None:
-    for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
+    for key, hint in option_hints().items():
         if hint.__origin__ is bool and key not in ("include_git", "mmap", "case_sensitive"):
             flag = "--" + key.replace("_", "-")
             assert flag in search_flags(**{key: True})
@@ -83,14 +83,14 @@ def test_boolean_options_add_their_flag_only_when_true() -> None:
 
 
 def test_every_option_is_declared_with_a_help_text() -> None:
-    for hint in get_type_hints(SearchOptions, include_extras=True).values():
+    for hint in option_hints().values():
         (flag,) = (mark for mark in hint.__metadata__ if isinstance(mark, Flag))
         assert 0 < len(flag.help) <= 60 and not flag.help.endswith(".")
 
 
 def test_file_options_are_a_subset_of_search_options() -> None:
-    shared = get_type_hints(FileOptions, include_extras=True).items()
-    assert shared <= get_type_hints(SearchOptions, include_extras=True).items()
+    shared = option_hints(FileOptions).items()
+    assert shared <= option_hints().items()
 
 
 def test_folders_of_git_and_rg_are_excluded_after_the_callers_globs() -> None:

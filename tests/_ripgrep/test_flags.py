@@ -13,7 +13,7 @@ import ripwrap
 from ripwrap import CapabilityError, SearchError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.binary.probe import OLDEST
-from ripwrap.options import FileOptions, Flag, SearchOptions
+from ripwrap.options import FileOptions, Flag, SearchOptions, option_hints
 
 pytestmark = pytest.mark.rg_matrix
 
@@ -81,7 +81,7 @@ def test_excluded_flags_exist_in_rg_and_are_not_options(rg: RgBinary) -> None:
 
 
 def test_options_page_lists_every_option_with_its_help() -> None:
-    hints = get_type_hints(SearchOptions, include_extras=True)
+    hints = option_hints()
     marks = {key: mark for key, hint in hints.items() for mark in hint.__metadata__ if isinstance(mark, Flag)}
     flags = {key: "" if mark.ours else f"`--{key.replace('_', '-')}`" for key, mark in marks.items()}
     since = {key: "" if mark.ours else ".".join(map(str, mark.since or OLDEST[:1])) for key, mark in marks.items()}
@@ -134,7 +134,7 @@ SINCE = {"replace": 15, "stop_on_nonmatch": 14}
 @pytest.mark.parametrize("key", sorted(get_type_hints(SearchOptions)))
 def test_every_option_runs_or_names_the_rg_version_it_needs(rg: RgBinary, plant: Plant, key: str) -> None:
     folder = plant({"a.py": "needle\n", "x": "needle\n"})
-    hint = get_type_hints(SearchOptions, include_extras=True)[key]
+    hint = option_hints()[key]
     options: Any = {key: value_for(key, hint.__origin__)}
     if rg.version < (SINCE.get(key, 0),):
         with pytest.raises(CapabilityError, match=rf"{key} needs rg {SINCE[key]} or later"):
@@ -152,7 +152,7 @@ def test_every_option_runs_or_names_the_rg_version_it_needs(rg: RgBinary, plant:
 
 
 def test_options_declare_the_first_rg_version_that_supports_them() -> None:
-    hints = get_type_hints(SearchOptions, include_extras=True)
+    hints = option_hints()
     marks = {key: mark for key, hint in hints.items() for mark in hint.__metadata__ if isinstance(mark, Flag)}
     assert {key: mark.since for key, mark in marks.items() if mark.since} == {
         "replace": (15,),

@@ -5,8 +5,7 @@ arguments. So no script contains a string that a caller passed.
 
 The exit code of rg is mapped to a range that no other program uses: not a shell, not ssh (255), not docker (1, 125,
 126, 127), and not a killed process (129 to 159). So an exit code in this range comes from this script, and says how rg
-ended, or that the shell could not run it. For example, docker exits with 1 if a container is not running; this cannot
-be confused with 'no matches'.
+ended, or that the shell could not run it.
 
 All text for a shell is quoted in this module. ssh joins its arguments with spaces, and the login shell of the other
 machine parses the result (ssh(1), RFC 4254 section 6.5). `quote()` is like `shlex.quote()`, but quotes bytes. It also

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ripwrap.workspace.find_references import FindReferencesOptions, FindReferencesResult
     from ripwrap.workspace.grep_content import GrepContentOptions
     from ripwrap.workspace.grep_content_models import ContentMatch, GrepContentResult
-    from ripwrap.workspace.index_tools import (
+    from ripwrap.workspace.index_results import (
         IndexCodebaseResult,
         IndexedRoot,
         IndexHealthResult,
@@ -78,7 +78,7 @@ _NAMES = {
     "workspace.find_references": "FindReferencesOptions FindReferencesResult",
     "workspace.grep_content": "GrepContentOptions",
     "workspace.grep_content_models": "ContentMatch GrepContentResult",
-    "workspace.index_tools": (
+    "workspace.index_results": (
         "IndexCodebaseResult IndexedRoot IndexHealthResult IndexStatusResult RootHealth RootStatus"
     ),
     "workspace.listing": "ListEntry ListResult LsOptions TreeOptions",

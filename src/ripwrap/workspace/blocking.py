@@ -43,7 +43,7 @@ from ripwrap.workspace.index_codebase_tools import (
     run_index_health_check,
     run_index_status,
 )
-from ripwrap.workspace.index_tools import IndexCodebaseResult, IndexHealthResult, IndexStatusResult
+from ripwrap.workspace.index_results import IndexCodebaseResult, IndexHealthResult, IndexStatusResult
 from ripwrap.workspace.listing import (
     LS,
     TREE,

@@ -2,7 +2,7 @@
 
 from ripwrap.workspace.arguments import TOOL_ERRORS, ToolArguments
 from ripwrap.workspace.dispatch import ToolMethods
-from ripwrap.workspace.index_tools import IndexCodebaseResult, IndexHealthResult, IndexStatusResult
+from ripwrap.workspace.index_results import IndexCodebaseResult, IndexHealthResult, IndexStatusResult
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
 

@@ -1,7 +1,4 @@
-"""Search texts with ast-grep in worker processes, because hostile source may make a parser hang or crash.
-
-The table of languages is that of `crates/language/src/lib.rs` of ast-grep; a test compares it with the installed one.
-"""
+"""Search texts with ast-grep in worker processes, because hostile source may make a parser hang or crash."""
 
 import json
 import shlex
@@ -27,6 +24,7 @@ class Language(NamedTuple):
     expando: str
 
 
+# The table is that of `crates/language/src/lib.rs` of ast-grep; a test compares it with the installed version.
 _TABLE = {
     "bash": ("", "bash bats cgi command env fcgi ksh sh tmux tool zsh", "$"),
     "c": ("", "c h", "\U00010000"),
