@@ -1,4 +1,4 @@
-"""Command line `ripwrap`: rg's flags, and results as lines or as JSON. The module of a command is imported when it is used."""
+"""Command line `ripwrap`: rg's flags, and results as lines or JSON. A command's module is imported when it is used."""
 
 from ripwrap.cli.commands import run
 
