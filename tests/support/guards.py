@@ -1014,7 +1014,7 @@ GUARDS: tuple[Guard, ...] = (
         "the file of read_file is located in the sandbox",
         "workspace/read_file.py",
         'lambda: settings.sandbox.locate_file(arguments.path, "ls lists its files")',
-        'lambda: RootLocation("/", (os.path.join(settings.sandbox.roots[0], arguments.path).lstrip("/"),), "")',
+        'lambda: RootLocation("/", (f"{settings.sandbox.roots[0]}/{arguments.path}".lstrip("/"),), "")',
         "workspace/test_hostile.py::test_no_file_outside_the_roots_is_opened",
     ),
     Guard(
