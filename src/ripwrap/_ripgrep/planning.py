@@ -1,6 +1,7 @@
 """Turn a query into the runs of rg that answer it: one for files on the disk, or those that its place makes."""
 
 import logging
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -176,7 +177,7 @@ class _Run(Generic[Child]):
     child: Child | None = None
 
 
-class Runs(Generic[Child]):
+class Runs(ABC, Generic[Child]):
     """Successive runs of rg for one search: one run, or several if the place or the number of paths needs them.
 
     The output of the runs is read one after the other. First come the parts of the plan, of which one runs at a time.
@@ -202,9 +203,9 @@ class Runs(Generic[Child]):
         self._end: Exit | None = None  # exits are joined, because each may have a MiB of stderr
         self._single_threaded = False
 
+    @abstractmethod
     def _start(self, part: Part) -> Child:
         """Start rg for a part of the search; if its output is given, start nothing."""
-        raise NotImplementedError
 
     @property
     def asks(self) -> bool:
