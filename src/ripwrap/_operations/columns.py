@@ -265,7 +265,7 @@ def search_columns(
 
 
 async def run_columns(request: StreamRequest[Columns], answer: "ColumnsAnswer", rg: Rg) -> AsyncGenerator[Columns]:
-    """Run rg and yield the batches. Before an error of `stream()` is raised, yield the matches found until then."""
+    """Run rg and yield the batches. Before an error of rg is raised, yield the matches found until then."""
     try:
         async with aclosing(run_stream(request, rg)) as batches:
             async for batch in batches:

@@ -57,7 +57,7 @@ class RgTimeoutError(TimeoutError):
 
 
 async def find_usable_rg(query: Query, rg: Rg, seconds: float | None = None) -> RgBinary:
-    """Return an rg that can run the query; raise what `stream()` raises, and `RgTimeoutError` after `seconds`."""
+    """Return an rg that can run the query; raise what `run_stream()` raises, and `RgTimeoutError` after `seconds`."""
     if (host := query.on) is not None:
         binary = await in_thread(lambda: host.find(rg, timeout=seconds))
     else:

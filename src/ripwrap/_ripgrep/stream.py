@@ -37,13 +37,22 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-async def stream(  # noqa: C901 - no nested generators, which would take time for each item
-    query: Query, answer: Answer[T], rg: Rg
+@dataclass(frozen=True, slots=True)
+class StreamRequest(Generic[T]):
+    """Checked arguments of an operation that yields items as rg writes them."""
+
+    query: Query
+    answer: Answer[T]
+
+
+async def run_stream(  # noqa: C901 - no nested generators, which would take time for each item
+    request: StreamRequest[T], rg: Rg
 ) -> AsyncGenerator[T]:
-    """Run rg and yield the items into which `answer` converts its output; other tasks run between chunks of output."""
+    """Run rg and yield the items into which the answer converts its output; other tasks run between two chunks."""
+    answer = request.answer
     if answer.full:
         return
-    query = replace(query, streamed=True)
+    query = replace(request.query, streamed=True)
     await check_named(query)
     binary = await find_usable_rg(query, rg)
     planned = Plan((Part(query),)) if query.is_plain else await plan(query, AsyncRunner(binary), None)
@@ -86,8 +95,12 @@ async def _feed(answer: Answer[T], chunk: bytes) -> Iterator[T]:
     return itertools.chain(first, items)
 
 
-def stream_blocking(query: Query, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Run rg and yield the items into which `answer` converts its output, blocking; see `stream()`."""
+def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
+    """Check the time limit, run rg and yield the items, blocking; see `run_stream()`."""
+    return _stream_blocking(request.query, request.answer, rg, check_timeout(timeout))
+
+
+def _stream_blocking(query: Query, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
     if answer.full:
         return
     begun, query = time.monotonic(), replace(query, streamed=True)
@@ -129,14 +142,6 @@ def _plan_blocking(query: Query, binary: RgBinary, timeout: float | None, begun:
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRequest(Generic[T]):
-    """Checked arguments of an operation that yields items as rg writes them."""
-
-    query: Query
-    answer: Answer[T]
-
-
 def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | None) -> StreamRequest[T]:
     """Return a request that also reports its progress; if `report` is `None`, return the request itself."""
     if report is None:
@@ -144,13 +149,3 @@ def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | N
     check_callback(report)
     count = count_json if request.query.patterns else count_paths
     return StreamRequest(request.query, MeteredAnswer(request.answer, Meter(report, count, limit)))
-
-
-def run_stream(request: StreamRequest[T], rg: Rg) -> AsyncGenerator[T]:
-    """Run rg and yield the items; raise what `stream()` raises."""
-    return stream(request.query, request.answer, rg)
-
-
-def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Run rg and yield the items, blocking; raise what `stream_blocking()` raises."""
-    return stream_blocking(request.query, request.answer, rg, check_timeout(timeout))
