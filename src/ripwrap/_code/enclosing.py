@@ -84,7 +84,13 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan, literals: Sequence
     words = language_name(path, lines[0] if lines else "") in _WORD_ENDS
     around = _Blocks(lines, literals, _CLOSER if words else _BRACKET_CLOSER).around(span.first - 1, span.last - 1)
     if around is None:
-        around = _paragraph(lines, span.first - 1, span.last - 1)
+        first = span.first - 1
+        last = span.last - 1
+        while first > 0 and lines[first].strip() and lines[first - 1].strip():
+            first -= 1
+        while last + 1 < len(lines) and lines[last].strip() and lines[last + 1].strip():
+            last += 1
+        around = first, last
     return LineSpan(around[0] + 1, around[1] + 1)
 
 
@@ -271,11 +277,3 @@ class _Blocks:
         if index and _OPENER_ONLY.match(self._code[index]) and self._is_code(above):
             return above
         return index
-
-
-def _paragraph(lines: Sequence[str], first: int, last: int) -> tuple[int, int]:
-    while first > 0 and lines[first].strip() and lines[first - 1].strip():
-        first -= 1
-    while last + 1 < len(lines) and lines[last].strip() and lines[last + 1].strip():
-        last += 1
-    return first, last

@@ -249,10 +249,6 @@ class Journals:
             return [folder for *_, folder in sorted(aged, key=lambda one: one[:2], reverse=True)]
         return []
 
-    def next_number(self) -> int:
-        """Return the number for a new change; the caller holds the lock."""
-        return max((folder.number for folder in self.all()), default=0) + 1
-
     def latest(self, name: str) -> JournalFolder:
         """Return the directory of the last of the changes with this id that can be undone, or otherwise of the last.
 
@@ -339,7 +335,7 @@ def apply_edits(
         _check_unfinished(store, folder, journal, disk)
         if folder.state is not None:  # the same edits were applied before, perhaps only to some files
             journal = folder.load()
-        number = store.next_number()
+        number = max((folder.number for folder in store.all()), default=0) + 1
         Turn(folder, journal, disk, forward=True, number=number, break_hard_links=break_hard_links).run()
         store.prune()
     return _result(folder, journal, undone=False)

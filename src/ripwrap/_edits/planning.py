@@ -64,7 +64,6 @@ class EditSize:
     """Size of the edits found so far."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Set the maximum size in bytes."""
         self._max = max_bytes
         self._size = 0
 

@@ -266,14 +266,6 @@ class ReplaceRequest:
         """End of a line."""
         return b"\0" if self.options.get("null_data") else b"\n"
 
-    def find_ends(self, folder: str, seconds: float | None, max_bytes: int) -> "Step[EditCollector]":
-        """Return the step that searches the last lines of files again, each a file in UTF-8 in a directory."""
-        patterns, options = self.query.patterns, match_options(self.options)
-        if self.options.get("multiline"):
-            patterns, options = ending(patterns, self.options)
-        query = search_query(patterns, folder, (), options)
-        return Step(query, lambda: EditCollector(b"", seconds, max_bytes, terminator=self.terminator), seconds)
-
     def probe(self, pattern: str, folder: str, replacement: str | None = None) -> "Step[EditCollector]":
         """Return the step (a run of rg) that searches a small file; its output tells which groups `pattern` has."""
         options = compile_options(self.options)
@@ -388,7 +380,13 @@ async def _find_lost_matches(
     if not ends or never_empty(request.query.patterns, request.options):
         return
     with await run.call(lambda: _make_probes([end + newline for end in ends.values()])) as folder:
-        again = await run.collect(request.find_ends(folder, seconds, max_bytes))
+        patterns, options = request.query.patterns, match_options(request.options)
+        if request.options.get("multiline"):
+            patterns, options = ending(patterns, request.options)
+        query = search_query(patterns, folder, (), options)
+        again = await run.collect(
+            Step(query, lambda: EditCollector(b"", seconds, max_bytes, terminator=request.terminator), seconds)
+        )
     last = again.last_starts()
     for number, (path, end) in enumerate(ends.items()):
         start = last.get(str(number))

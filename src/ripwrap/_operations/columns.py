@@ -296,7 +296,6 @@ class ColumnsAnswer:
     """Converter of rg's output that collects matches as columns, and yields each batch when it is full."""
 
     def __init__(self, limit: int | None, batch: int) -> None:
-        """Set the maximum number of matches, and of the matches of a batch."""
         if not isinstance(batch, int) or isinstance(batch, bool):
             raise TypeError(f"batch must be an int, got {type(batch).__name__}")
         if batch < 1:

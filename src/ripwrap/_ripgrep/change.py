@@ -29,7 +29,6 @@ class Change:
     """Change of the output of rg. This one drops the results of some files, and corrects the counts of rg's summary."""
 
     def __init__(self, mode: Output, drops: Callable[[str], bool], searched: int = 0) -> None:
-        """Set what to drop."""
         self.last = True
         self._searched = searched
         self._mode: Output = mode
@@ -228,7 +227,6 @@ class Counted(Change):
     """
 
     def __init__(self, query: Query, then: Change | None) -> None:
-        """Set the query without statistics, and the change to do after this one."""
         super().__init__("counts", lambda path: False)  # noqa: ARG005 - drops nothing
         self._query, self._then = query, then
         self._uncounted = 0

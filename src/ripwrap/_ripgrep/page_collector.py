@@ -592,7 +592,6 @@ class TermCounts:
     """
 
     def __init__(self, words: Words, timeout: float | None = None, *, max_files: int = MAX_FILES_PER_WORD) -> None:
-        """Set the words to count, and the limits."""
         self.files: dict[str, Mapping[str, int]] = {}
         self.having: Counter[str] = Counter()
         self.total = 0

@@ -345,7 +345,6 @@ class DeadlineRunner:
     """Runner that wraps another runner, and limits the total time of all calls."""
 
     def __init__(self, runner: Runner, seconds: float | None, lock: "Lock | None" = None) -> None:
-        """Start the time limit."""
         self._runner = runner
         self._seconds = seconds
         self._deadline = math.inf if seconds is None else time.monotonic() + seconds

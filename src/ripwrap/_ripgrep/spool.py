@@ -76,7 +76,6 @@ class Spool:
     """
 
     def __init__(self) -> None:
-        """Make the directory."""
         self._folder = TemporaryFolder("ripwrap-items-")
         self.path: str = self._folder.path
         self._batches = 0
@@ -153,7 +152,6 @@ class Feed:
         seconds: float | None = None,
         most: Callable[[str], float] = lambda name: math.inf,  # noqa: ARG005
     ) -> None:
-        """Begin the iteration."""
         self.ended: bool = False
         self.slow: bool = False
         self.error: Exception | None = None

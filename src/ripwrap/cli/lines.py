@@ -88,7 +88,6 @@ class LinePrinter(PathPrinter):
     """Printer of the messages of a search, with the original bytes in a pipe, and with escapes on a terminal."""
 
     def __init__(self, flags: LineFlags = PLAIN, options: Mapping[str, object] | None = None, cwd: str = ".") -> None:
-        """Set how lines are printed."""
         super().__init__(flags, cwd)
         given = options or {}
         terminal = sys.stdout.isatty()

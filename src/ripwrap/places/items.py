@@ -179,7 +179,6 @@ class Batches:
         seconds: float | None,
         named: Collection[str] = (),
     ) -> None:
-        """Begin the iteration of the items."""
         # rg searches the files of a batch in the order of their names, which is the order of the items.
         self._overlay = query.overlay  # archives among the files may have a text in place of their bytes
         self._left = countdown(seconds)

@@ -28,7 +28,6 @@ class EndedRoots:
     """Counter of the roots that have ended."""
 
     def __init__(self, tasks: Iterable[str], report: Callable[[int, int], object] | None) -> None:
-        """Set the roots."""
         check_callback(report)
         self._roots = list(tasks)
         self._left = Counter(self._roots)
@@ -56,7 +55,6 @@ class MatchesCollector:
     """
 
     def __init__(self, roots: Sequence[Root], query: str | tuple[str, ...], per_root: int, limit: int) -> None:
-        """Set the limits of the page."""
         self._roots = roots
         self._places = {root.name: place for place, root in enumerate(roots)}
         self._query = query
@@ -174,7 +172,6 @@ class ShardPlanner:
     """Splitter of a root into shards (parts that are searched separately), by the sizes of its files."""
 
     def __init__(self, task: RootTask[GrepResult], request: MatchesRequest, shards: int) -> None:
-        """Set the number of shards."""
         self._task = task
         self._request = request
         self._shards = shards
@@ -229,7 +226,6 @@ class TermsCollector:
     """Collector of the counts of a query's words in all roots, as if all roots were in one directory."""
 
     def __init__(self, query: WordQuery) -> None:
-        """Set the query, whose words are counted in the roots."""
         self._query = query
         self._terms = TermCounts(lambda _: ())
         self._sizes: dict[str, int] = {}

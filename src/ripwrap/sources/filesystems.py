@@ -153,7 +153,6 @@ class FileSystemSource(Source):
         stall_seconds: float | None,
         storage_options: Mapping[str, Any],
     ) -> None:
-        """Choose the objects. `fs()` documents the arguments."""
         super().__init__()
         self.bytes_fetched: int = 0
         self._urls = urls

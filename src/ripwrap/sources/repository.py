@@ -68,7 +68,6 @@ class RepositoryFinder:
     """Finder of the repository of a directory. It opens nothing outside of the allowed directories."""
 
     def __init__(self, cwd: str, allowed: tuple[str, ...] | None, check: Callable[[], object]) -> None:
-        """Set the limits."""
         self._cwd = cwd
         self._allowed = allowed
         self._check = check

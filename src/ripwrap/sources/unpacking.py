@@ -177,7 +177,6 @@ class Salvaged(_ChunkReader):
     """File that ends where its data are broken, as the programs that unpack them print all before that place."""
 
     def __init__(self, file: Any, errors: tuple[type[Exception], ...], checksum: int | None = None) -> None:
-        """Set the limits."""
         self.error: Exception | None = None
         self._file = file
         self._errors = errors
