@@ -143,17 +143,9 @@ class _GlobParser:
                 case "[" if self.has_classes:
                     self.char_class()
                 case "{":
-                    if len(self.opened) == MAX_NESTED_GROUPS:
-                        _fail("too many nested alternate groups")
-                    self.opened.append(len(self.branches))
-                    self.branches.append([])
+                    self.open_group()
                 case "}":
-                    if not self.opened:
-                        _fail("unopened alternate group; missing '{' (maybe escape '}' with '[}]'?)")
-                    start = self.opened.pop()
-                    alternatives = tuple(branch for branch in self.branches[start:] if token_regex(branch))
-                    del self.branches[start:]
-                    self.push(alternatives or "")
+                    self.close_group()
                 case "," if self.opened:
                     self.branches.append([])
                 case "\\":
@@ -173,6 +165,20 @@ class _GlobParser:
 
     def peek(self) -> str:
         return self.glob[self.at : self.at + 1]
+
+    def open_group(self) -> None:
+        if len(self.opened) == MAX_NESTED_GROUPS:
+            _fail("too many nested alternate groups")
+        self.opened.append(len(self.branches))
+        self.branches.append([])
+
+    def close_group(self) -> None:
+        if not self.opened:
+            _fail("unopened alternate group; missing '{' (maybe escape '}' with '[}]'?)")
+        start = self.opened.pop()
+        alternatives = tuple(branch for branch in self.branches[start:] if token_regex(branch))
+        del self.branches[start:]
+        self.push(alternatives or "")
 
     def star(self) -> None:
         """Add the token of a `*` or `**`. A `**` matches slashes only if it is a whole name, as in `a/**/b`."""

@@ -276,7 +276,9 @@ def grep_request(
     if coverage:
         refuse_places("coverage", options)
     if "max_matches" in options:
-        limit, options = _with_old_names(options)
+        warn_deprecated("grep(max_matches=) is deprecated; use limit=")
+        others: dict[str, object] = {**options}
+        limit, options = cast("int | None", others.pop("max_matches")), cast("SearchOptions", others)
     pattern = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
     paths = several_paths(paths)  # a second search would find an iterator empty
     if options.keys().isdisjoint(("context", "before_context", "after_context")):
@@ -299,13 +301,6 @@ def grep_request(
         query, pattern, paths, without_options(options, ("sort", "sortr")), page, max_files, timeout,
         explain=explain, coverage=coverage, near=near,
     )  # fmt: skip
-
-
-def _with_old_names(options: SearchOptions) -> tuple[int | None, SearchOptions]:
-    """Return the limit and the other options; `max_matches`, the old name of `limit`, replaces the limit."""
-    warn_deprecated("grep(max_matches=) is deprecated; use limit=")
-    others: dict[str, object] = {**options}
-    return cast("int | None", others.pop("max_matches")), cast("SearchOptions", others)
 
 
 async def run_grep(

@@ -219,7 +219,13 @@ def watch(
             raise ValueError(
                 f"paths must be below cwd, which is watched; got {shown(path)}; pass a common parent directory as cwd"
             )
-    return run_watch(WatchRequest(query, _check_quiet(quiet), include_git), rg)
+    if not isinstance(quiet, (int, float)) or isinstance(quiet, bool):
+        raise TypeError(f"quiet must be a number of seconds, got {type(quiet).__name__}")
+    if not 0 <= quiet < math.inf:
+        raise ValueError(
+            HintedText(Hint("quiet", kind="correct"), f" must be a finite number of seconds, 0 or more; got {quiet}")
+        )
+    return run_watch(WatchRequest(query, quiet, include_git), rg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,17 +267,6 @@ class WatchRequest:
         if not os.path.isdir(query.cwd) or error.filename in query.values("ignore_file"):
             raise error
         return []
-
-
-def _check_quiet(quiet: float) -> float:
-    """Check the seconds without a change, and return them."""
-    if not isinstance(quiet, (int, float)) or isinstance(quiet, bool):
-        raise TypeError(f"quiet must be a number of seconds, got {type(quiet).__name__}")
-    if not 0 <= quiet < math.inf:
-        raise ValueError(
-            HintedText(Hint("quiet", kind="correct"), f" must be a finite number of seconds, 0 or more; got {quiet}")
-        )
-    return quiet
 
 
 async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange]:

@@ -141,7 +141,13 @@ class Change:
             if line_end < 0:
                 self._rest = data[until:]
                 return
-            yield from self._end_file(data[end + 1 : line_end + 1])
+            line = data[end + 1 : line_end + 1]
+            dropping, self._in_file, self._dropping = self._dropping, False, False
+            if dropping:
+                self._dropped.append(json.loads(line)["data"]["stats"])
+            else:
+                yield b"\n"
+                yield self._ended(line)
             at = line_end + 1
 
     def _between(self, line: bytes) -> Iterator[bytes]:
@@ -154,15 +160,6 @@ class Change:
         if not self._dropping:
             yield from self._before(path)
             yield self._begin(line)[:-1]
-
-    def _end_file(self, line: bytes) -> Iterator[bytes]:
-        """Yield the changed output for an `end` record."""
-        dropping, self._in_file, self._dropping = self._dropping, False, False
-        if dropping:
-            self._dropped.append(json.loads(line)["data"]["stats"])
-        else:
-            yield b"\n"
-            yield self._ended(line)
 
     def _summary(self, head: bytes) -> Iterator[bytes]:
         record: dict[str, Any] = json.loads(head)

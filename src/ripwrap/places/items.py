@@ -335,11 +335,6 @@ class Candidates:
         """Number of files that rg searches."""
         return self.total if self.named is None else len(self.named) + len(self.unsure)
 
-    @property
-    def keeps_all(self) -> bool:
-        """True if no result of rg is to be dropped."""
-        return self.named is None and self.own is None
-
     @cached_property
     def paths(self) -> frozenset[str]:
         """Paths of all candidates."""
@@ -373,7 +368,7 @@ class Candidates:
 
     async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:  # noqa: ARG002 - see `Place`
         """Return the runs that search the candidates; they share a change, which keeps each candidate once."""
-        change = None if self.keeps_all else _Candidates(query.output, self)
+        change = None if (self.named is None and self.own is None) else _Candidates(query.output, self)
         return Plan(tuple(Part(one, change) for one in self.queries(query)))
 
     def queries(self, query: Query) -> Iterator[Query]:

@@ -260,7 +260,15 @@ class CheckedInfo(tarfile.TarInfo):
         stream = archive.fileobj
         size = -(-self.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
         content: bytes = stream.read(size)
-        _check_records(content)
+        if _MANY_DIGITS.search(content):
+            raise tarfile.ReadError(f"a PAX header has more than {_MAX_DIGITS} digits in a row")
+        start = 0
+        while start < len(content) and content[start]:  # each record is `length key=value` and a newline (POSIX.1-2001)
+            found = _LENGTH.match(content, start)
+            end = start + int(found[1]) if found else 0
+            if not found or not found.end() < content.find(b"=", found.end(), end) or content[end - 1 : end] != b"\n":
+                raise tarfile.ReadError("a PAX header has a broken record")
+            start = end
 
         def read(_: int) -> bytes:
             archive.fileobj = stream
@@ -268,19 +276,6 @@ class CheckedInfo(tarfile.TarInfo):
 
         archive.fileobj = SimpleNamespace(read=read)  # `tarfile` reads the records once more
         return cast("Any", super())._proc_pax(archive)  # noqa: SLF001 - this method
-
-
-def _check_records(content: bytes) -> None:
-    """Raise `tarfile.ReadError` if PAX records are broken: each is `length key=value` and a newline (POSIX.1-2001)."""
-    if _MANY_DIGITS.search(content):
-        raise tarfile.ReadError(f"a PAX header has more than {_MAX_DIGITS} digits in a row")
-    start = 0
-    while start < len(content) and content[start]:
-        found = _LENGTH.match(content, start)
-        end = start + int(found[1]) if found else 0
-        if not found or not found.end() < content.find(b"=", found.end(), end) or content[end - 1 : end] != b"\n":
-            raise tarfile.ReadError("a PAX header has a broken record")
-        start = end
 
 
 def dictionary_size(file: Input, info: zipfile.ZipInfo) -> int:
