@@ -34,6 +34,7 @@ from ripwrap._text import plural
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import PathError
 from ripwrap.sources.base import (
+    SUFFIXES,
     Format,
     Item,
     LocatedName,
@@ -41,6 +42,7 @@ from ripwrap.sources.base import (
     as_formats,
     check_installed,
     find_format,
+    format_of,
     inner_name,
     installed_formats,
 )
@@ -61,19 +63,6 @@ from ripwrap.sources.unpacking import (
     member_name,
     too_many,
 )
-
-SUFFIXES: dict[str, tuple[str, ...]] = {
-    "zip": (".zip", ".whl", ".jar", ".war", ".egg", ".nupkg", ".vsix", ".apk"),
-    "tar": (
-        *(".tar", ".tgz", ".taz", ".tbz", ".tbz2", ".tb2", ".tz2", ".txz", ".tlz", ".tzst", ".crate", ".gem"),
-        *(f".tar.{one}" for one in ("gz", "bz2", "bz", "xz", "lzma", "zst", "z", "lz", "lzo", "lz4")),
-    ),
-    "gz": (".gz",),
-    "bz2": (".bz2", ".bz"),
-    "xz": (".xz", ".lzma"),
-    "zst": (".zst",),
-}
-"""File extensions of each format of archives, in lower case."""
 
 _DOCUMENTS = ("ipynb", "ipynb-outputs", "pdf", "docx", "xlsx")
 
@@ -472,16 +461,6 @@ def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
         _zstd()
     # `.tar.gz` is tried as tar before gz, and `ipynb-outputs` before `ipynb`.
     return tuple(sorted(dict.fromkeys(names), key=lambda name: name not in ("tar", "ipynb-outputs")))
-
-
-def format_of(name: str, inside: Sequence[str]) -> str | None:
-    """Return the format in `inside` that has the extension of a file name; `None` if there is no such format."""
-    lower = name.lower()
-    for kind in sorted(inside, key=lambda kind: kind != "tar"):
-        document = find_format(kind)
-        if lower.endswith(SUFFIXES.get(kind, ()) if document is None else document.suffix):
-            return kind
-    return None
 
 
 def _decompress(name: str, file: Input) -> IO[bytes]:

@@ -22,8 +22,8 @@ from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError, SearchError
 from ripwrap.models import PathError, PathErrorKind
 from ripwrap.options import check_limit, check_timeout
-from ripwrap.sources.archives import ArchiveSource, Bounds, check_inside, format_of
-from ripwrap.sources.base import Item, Source
+from ripwrap.sources.archives import ArchiveSource, Bounds, check_inside
+from ripwrap.sources.base import Item, Source, format_of
 
 T = TypeVar("T")
 
