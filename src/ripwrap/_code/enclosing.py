@@ -54,11 +54,7 @@ class LineSpan(NamedTuple):
 
 
 def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> tuple[Section, LineSpan] | None:
-    """Return the definition around a span, and the lines of the definition, with decorators and comments above it.
-
-    This is the innermost definition around the first line of the span that is in a definition. Return None if no line
-    of the span is in a definition.
-    """
+    """Return the definition around a span, and the lines of the definition, with decorators and comments above it."""
     found: Section | None = None
     for number in range(span.first, span.last + 1):
         section = outline.enclosing(number)
@@ -180,10 +176,7 @@ class _Blocks:
             self._code[index] = code[:start] + (" " if one.is_comment else '"') * (end - start) + code[end:]
 
     def around(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return the first and last line of the smallest block around some lines, or None outside of blocks.
-
-        If the line `first` opens a block by indentation that contains all these lines, return that block.
-        """
+        """Return the first and last line of the smallest block around some lines, or None outside of blocks."""
         indented = self._by_indentation(first, last)
         if indented is not None and indented[0] == first:
             return indented  # the first line opens this block; the brackets of its signature are not the block to show
@@ -251,10 +244,7 @@ class _Blocks:
         return begin, end
 
     def _by_brackets(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return the first and last line of the innermost pair of brackets around some lines, or None.
-
-        A pair on one line does not count.
-        """
+        """Return the first and last line of the innermost pair of brackets around some lines, or None."""
         open_: list[tuple[str, int]] = []
         for index, code in enumerate(self._code):
             if len(self._lines[index]) > _MAX_LINE_CHARS:
@@ -269,10 +259,7 @@ class _Blocks:
         return None
 
     def _with_header(self, index: int) -> int:
-        """Return the first line of the block that a bracket in line `index` opens.
-
-        If the bracket is alone in its line, and the line above is code, the block begins in the line above.
-        """
+        """Return the first line of the block that a bracket in line `index` opens."""
         above = index - 1
         if index and _OPENER_ONLY.match(self._code[index]) and self._is_code(above):
             return above

@@ -44,10 +44,7 @@ class Gaps:
 
 
 def html(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -> str:
-    """Return a message, and then the path and lines of each file, as HTML.
-
-    If the HTML is too long, a note replaces the rest.
-    """
+    """Return a message, and then the path and lines of each file, as HTML."""
     pieces = [f"<div>{_escape(message)}</div>"]
     left = MAX_HTML
     for path, lines in files:
@@ -114,10 +111,7 @@ def _tagged(tag: str, text: str) -> str:
 
 
 def html_tree(entries: Sequence[TreeEntry]) -> str:
-    """Return a tree as HTML. Directories are bold, and lines that count omitted entries are dimmed.
-
-    If the HTML is too long, a note replaces the rest.
-    """
+    """Return a tree as HTML. Directories are bold, and lines that count omitted entries are dimmed."""
     pieces: list[str] = []
     left = MAX_HTML
     for entry in entries:

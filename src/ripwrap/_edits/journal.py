@@ -64,10 +64,7 @@ class JournalFile(Model, frozen=True, ser_json_bytes="base64", val_json_bytes="b
     edits: tuple[tuple[int, bytes, bytes], ...]
 
     def apply(self, content: bytes, *, forward: bool) -> bytes:
-        """Return the new content, given the old content.
-
-        With `forward=False`, return the old content, given the new content.
-        """
+        """Return the new content, given the old content."""
         pieces: list[bytes] = []
         done = shift = 0
         for start, old, new in self.edits:
@@ -177,10 +174,7 @@ class JournalFolder:
         self.mark(state, number, sync=sync)
 
     def mark(self, state: JournalProgress, number: int | None = None, *, sync: bool = True) -> None:
-        """Write the state and the number of the change; with `sync`, wait until they are on the disk.
-
-        `None` keeps the number.
-        """
+        """Write the state and the number of the change; with `sync`, wait until they are on the disk."""
         self._write(_STATE, f"{state} {self.number if number is None else number}".encode(), sync=sync)
         if sync and not IS_WINDOWS:
             with opened(lambda: os.open(self.path, os.O_RDONLY)) as folder:
@@ -250,10 +244,7 @@ class Journals:
         return []
 
     def latest(self, name: str) -> JournalFolder:
-        """Return the directory of the last of the changes with this id that can be undone, or otherwise of the last.
-
-        If there is no such change, return the directory for it.
-        """
+        """Return the directory of the last of the changes with this id that can be undone, or otherwise of the last."""
         known = [self.folder(name), *(self.folder(f"{name}-{number}") for number in self._repeats(name))]
         return max(known, key=lambda one: (one.state in UNDOABLE, one.number))
 
@@ -576,10 +567,7 @@ class Turn:
         )
 
     def _take(self, number: int, file: JournalFile, *, write: bool) -> ConflictReason | None:
-        """Write the temporary file for one file, if `write` is True and the file does not have the content to write.
-
-        Return the reason if the file cannot be changed; `None` otherwise.
-        """
+        """Write the temporary file for one file, if `write` is True and the file does not have the content to write."""
         try:
             content, state = self._disk.read(file.path)
         except OSError as error:

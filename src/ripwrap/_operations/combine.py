@@ -143,10 +143,7 @@ def _first_step(query: Query, condition: _Condition) -> Step[ListingCollector[st
 
 
 async def _matching(run: Runner, query: Query, condition: _Condition, left: set[str], binary: set[str]) -> set[str]:
-    """Return the files of `left` in which at least one pattern of the condition matches; see `_binary()`.
-
-    If no file is left, rg searches nothing, and only checks the patterns.
-    """
+    """Return the files of `left` in which at least one pattern of the condition matches; see `_binary()`."""
     paths = sorted(left)
     if left and not _can_name_files(query):
         step = _first_step(query, replace(condition, matching=True))

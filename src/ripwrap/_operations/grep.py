@@ -52,10 +52,7 @@ class Probe:
 
 
 def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
-    """Yield the further searches to try; the search for the most likely reason comes first.
-
-    If `max_count` is 0, which excludes every match, yield only a search without `max_count`.
-    """
+    """Yield the further searches to try; the search for the most likely reason comes first."""
     if options.get("max_count") == 0:
         limit = Hint("max_count", 0, "omit")
         yield Probe("if the limit per file is not 0", (limit,), without_options(options, ("max_count",)))
@@ -422,10 +419,7 @@ async def explanation(
     name: Callable[[str], str] = _text.shown,
     seconds: float = _EXPLAIN_TIMEOUT,
 ) -> str:
-    """Search with other options, and return a sentence that names the options with which there are matches.
-
-    If no options help, the sentence names the changes that were tried. The sentence is empty if nothing could be tried.
-    """
+    """Search with other options, and return a sentence that names the options with which there are matches."""
     deadline = time.monotonic() + seconds
     would: list[str] = []
     would_not: list[str] = []

@@ -88,10 +88,7 @@ class ChangeWaiter:
         self._next()
 
     def wait(self, until: float = math.inf) -> bool:
-        """Wait until there are changes to report, and return True.
-
-        If `stop` is set or the deadline passes before there are changes to report, return False.
-        """
+        """Wait until there are changes to report, and return True."""
         with self._lock:
             first = last = 0.0
             replaced = False
@@ -240,11 +237,7 @@ class WatchRequest:
         """Return an object that waits for changes in the searched directory."""
 
         def accept(_: object, path: str) -> bool:
-            """Return True if a change of the path starts a new search.
-
-            A change in `.git` does so only if the files in `.git` are searched. A change of `.git/info/exclude` always
-            does.
-            """
+            """Return True if a change of the path starts a new search."""
             if self.include_git or ".git" not in path or path.endswith(_EXCLUDE):
                 return True
             real, changed = waiter.real, Path(path)

@@ -303,10 +303,7 @@ def check_overlay(query: Query, overlay: OverlayTexts) -> Query:
 
 
 def _directory(path: StrPath | None, on: RgHost | None) -> str:
-    """Return `cwd` as an absolute path, because the program may call `chdir()` before rg starts.
-
-    If the current directory was deleted, return `cwd` unchanged.
-    """
+    """Return `cwd` as an absolute path, because the program may call `chdir()` before rg starts."""
     cwd = _text_path(os.curdir if path is None else path)
     if on is not None:
         return on.path(cwd)

@@ -457,10 +457,7 @@ class Exit:
         )
 
     def path_errors(self) -> tuple[PathError, ...]:
-        """Return the errors in rg's stderr, for example for unreadable paths, in the order in which rg wrote them.
-
-        The errors in `also` come after them.
-        """
+        """Return the errors in rg's stderr, for example for unreadable paths, in the order in which rg wrote them."""
         return (*self._path_errors, *self.also) if self.stderr else self.also
 
     @functools.cached_property

@@ -218,10 +218,7 @@ class Runs(ABC, Generic[Child]):
         return bool(self.pending) or self._more is not None
 
     async def ask(self) -> bool:
-        """Start further runs, and return True if there is a run whose output is to be read.
-
-        With a `BlockingRunner`, this coroutine never suspends.
-        """
+        """Start further runs, and return True if there is a run whose output is to be read."""
         self._waits = False
         while self._more is not None and len(self.pending) < self._plan.ahead and not self._waits:
             try:
@@ -259,10 +256,7 @@ class Runs(ABC, Generic[Child]):
         return replace(end, also=(*end.also, *errors)) if errors else end
 
     def retry(self, end: Exit, *, everything: bool = False) -> bool:
-        """Return True if rg must run again with one thread, because it could not start another thread (rg-facts 8).
-
-        If so, change the queries in `pending` to use one thread.
-        """
+        """Return True if rg must run again with one thread, because it could not start another thread (rg-facts 8)."""
         if self._single_threaded or not end.out_of_threads or not self._known:
             return False
         _LOGGER.info("rg could not start a thread; trying again with one thread")

@@ -169,10 +169,7 @@ class Disk:
                 return content, FileState(status, _attributes(descriptor))
 
     def write_beside(self, path: str, name: str, content: bytes, state: FileState) -> None:
-        """Write a new file `name` into the directory of `path`, with the mode, owner and attributes in `state`.
-
-        On Windows, only the mode is set.
-        """
+        """Write a new file `name` into the directory of `path`, with the mode, owner and attributes in `state`."""
         self.step("write", path)
         with _opened_for_writing(path) as (_, folder):
             target = name if folder is not None else os.path.join(os.path.dirname(path), name)

@@ -79,10 +79,7 @@ def current() -> Platform:
 
 
 def describe(here: Platform, implementation: str, python: tuple[int, ...], *, free_threaded: bool = False) -> str:
-    """Return one line with the name of a platform and Python, and with the tests that were run there, if any.
-
-    The tests are described in docs/reference/platforms.md.
-    """
+    """Return one line with the name of a platform and Python, and with the tests that were run there, if any."""
     machine = _MACHINES.get(here.machine.lower(), here.machine.lower())
     libc = f" ({here.libc})" if here.libc else ""
     system = {"Darwin": "macOS"}.get(here.system, here.system)

@@ -142,10 +142,7 @@ def _call(command: Command, title: str, words: Sequence[Word]) -> int:
 
 
 def _refuse_misspelled(word: str, rest: Sequence[str]) -> None:
-    """Raise `ValueError` for a word like a command, such as `serach`.
-
-    It is a pattern only if the other words are paths that exist.
-    """
+    """Raise `ValueError` for a word like a command, such as `serach`."""
     if suggest(word, NAMES):
         from ripwrap.cli.search import search
 

@@ -90,11 +90,7 @@ _LIBRARY_ONLY = ("program", "source")
 
 
 def spell_as_flag(hint: Hint) -> str | None:
-    """Return the text of a hint for a user of the command line; `None` if no flag or command does the same.
-
-    A hint is an option, a call, or a package to install. `fixed_strings=True` becomes `--fixed-strings`, and a call
-    becomes a command in backticks.
-    """
+    """Return the text of a hint for a user of the command line; `None` if no flag or command does the same."""
     if hint.kind == "install":
         return str(hint)
     if hint.option in _LIBRARY_ONLY:

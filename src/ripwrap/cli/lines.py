@@ -21,10 +21,7 @@ MAGENTA, GREEN, RED, RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
 
 
 def warn_of_binary(path: str | None, offset: int | None) -> None:
-    """Print a warning, as rg does, that the search of a file may have ended at the NUL byte at `offset`.
-
-    If `offset` is None, print nothing.
-    """
+    """Print a warning, as rg does, that the search of a file may have ended at the NUL byte at `offset`."""
     if offset is not None:
         where = shown(path or "<stdin>")
         complain(

@@ -35,8 +35,8 @@ from ripwrap.errors import Hint, HintedText, MissingPackageError
 from ripwrap.models import PathError
 from ripwrap.options import Directories, FileOptions, SearchOptions, size_in_bytes
 from ripwrap.places.items import Batches, ItemPlace, listed
-from ripwrap.sources.archives import ArchiveSource, check_inside, format_of
-from ripwrap.sources.base import AnyItems, Item, Source, find_format
+from ripwrap.sources.archives import ArchiveSource, check_inside
+from ripwrap.sources.base import AnyItems, Item, Source, find_format, format_of
 from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.sources.git_history import HistorySource, check_date
 from ripwrap.sources.git_process import holds
@@ -478,10 +478,7 @@ def _opened(content: Any) -> IO[bytes]:
 def revision_source(
     query: Query, rev: str, repositories: Directories | None, texts: Mapping[str, bytes | None]
 ) -> RevisionSource:
-    """Return the source that reads the files of a git revision that a query searches.
-
-    `texts` are the texts that will replace files.
-    """
+    """Return the source that reads the files of a git revision that a query searches."""
     return RevisionSource(
         query.cwd,
         check_revision(rev),

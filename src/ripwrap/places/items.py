@@ -115,10 +115,7 @@ async def listed(
     seconds: float | None,
     named: Collection[str] = (),
 ) -> Plan:
-    """Return the plan of a listing of items, whose output is their names; `named` are the names in `paths`.
-
-    If the query is numbered, the mark after a name has the further fields of the item; see `fields_of()`.
-    """
+    """Return the plan of a listing of items, whose output is their names; `named` are the names in `paths`."""
     most = _size_limit(query, named)
     if isinstance(items, AsyncIterable):
         given = [check_item(item, files=False) async for item in items]
@@ -351,10 +348,7 @@ class Candidates:
         return tuple(dict.fromkeys((*self.errors, *found)))
 
     def below(self, folder: str) -> "Candidates | None":
-        """Return the candidates in a directory; `None` if it has no candidates, e.g. because it is not in the index.
-
-        If rg searches all files, or if `folder` is `.`, return this object.
-        """
+        """Return the candidates in a directory; `None` if it has no candidates, e.g. because it is not in the index."""
         if self.named is None or folder == os.curdir:
             return self
         start = os.path.join(folder, "")

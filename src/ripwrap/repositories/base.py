@@ -59,11 +59,7 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
 
 
 def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterator[str]:
-    """Yield the git repositories in a directory, in path order; skip repositories inside of another repository.
-
-    A directory with an entry `.git` is a repository. The entry may be a file (in a worktree or submodule). Links are
-    not followed. Directories that cannot be read are logged as warnings.
-    """
+    """Yield the git repositories in a directory, in path order; skip repositories inside of another repository."""
     top = absolute_path(directory)
     os.scandir(top).close()
 
@@ -81,10 +77,7 @@ def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterat
 
 
 def read_roots(file: StrPath) -> list[str]:
-    """Return the paths and globs in a file: one on each line, relative to the directory of the file.
-
-    `~` at the beginning of a line is the home of the user. Empty lines and lines that begin with `#` are skipped.
-    """
+    """Return the paths and globs in a file: one on each line, relative to the directory of the file."""
     path = absolute_path(file)
     with open(path, encoding="utf-8", errors="surrogateescape") as text:
         lines = [line.rstrip("\r\n") for line in text]

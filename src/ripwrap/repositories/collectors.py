@@ -201,10 +201,7 @@ class ShardPlanner:
 
 
 def split_files(sizes: Iterable[tuple[str, int]], shards: int) -> list[list[str]]:
-    """Split files into at most `shards` lists of about the same size in bytes; files of a directory stay together.
-
-    Each list has consecutive directories in path order, which are often close to each other on a disk.
-    """
+    """Split files into at most `shards` lists of about the same size in bytes; files of a directory stay together."""
     folders: dict[str, list[tuple[str, int]]] = {}
     for path, size in sizes:
         folders.setdefault(os.path.dirname(path), []).append((path, size))
@@ -250,10 +247,7 @@ class TermsCollector:
         self._places = {key: place for key, place in self._places.items() if key in held}
 
     def choose(self) -> list[str]:
-        """Return the keys of the files to read, best first.
-
-        Files are added until their parts to read have `MAX_TOTAL_BYTES` together. `place()` explains the keys.
-        """
+        """Return the keys of the files to read, best first."""
         self._terms.trim()
         self._drop()
         if not self._terms.files:

@@ -92,10 +92,7 @@ class _Executors:
             return self._executor
 
     def discard(self, broken: Executor) -> None:
-        """Drop a broken executor, so that the next task makes another executor.
-
-        Do nothing if the caller gave no function that makes executors.
-        """
+        """Drop a broken executor, so that the next task makes another executor."""
         if self._make is not None and self._executor is broken:
             self._executor = None
 
@@ -282,10 +279,7 @@ class _Inbox(Generic[T]):
         self._run: Future[None] = self._portal.start_task_soon(_ScheduledRun(iter(tasks), plan, order, sent).run)
 
     def take(self) -> list[Arrival[T]]:
-        """Wait for results, and return all results that have arrived; return an empty list after the last result.
-
-        Raises the error that ends the call.
-        """
+        """Wait for results, and return all results that have arrived; return an empty list after the last result."""
         arrived: list[Arrival[T]] = []
         for item in self._portal.call(self._take):
             if isinstance(item, Exception):

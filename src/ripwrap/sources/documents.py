@@ -305,10 +305,7 @@ def _value(value: object) -> str:
 
 
 def _check_package(content: bytes) -> None:
-    """Raise `ValueError` if a document is encrypted, older than Office 2007, or unpacks to far more than its size.
-
-    Raise `zipfile.BadZipFile` if the document is broken.
-    """
+    """Raise `ValueError` if a document is encrypted, older than Office 2007, or unpacks to far more than its size."""
     if content.startswith(_OLE):
         raise ValueError(
             "encrypted, or in a format older than Office 2007; save it as .docx or .xlsx without a password"

@@ -25,6 +25,7 @@ from ripwrap.errors import CapabilityError, Hint, PatternError, RipwrapError, Se
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
+from ripwrap.sources.base import SUFFIXES, UNPACKED, format_of
 from ripwrap.workspace.arguments import TOOL_ERRORS, VisibilityOptions, parse_arguments, spell_as_argument
 from ripwrap.workspace.close_names import names_on_disk, resolve_names
 from ripwrap.workspace.content_call import ContentCall, RoundRobinMatchCollector, other_spellings_note
@@ -92,10 +93,12 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         items = None
-        if arguments.rev or arguments.inside:
-            from ripwrap.workspace.grep_items import ItemSearch, check_arguments  # few calls need it
+        if arguments.rev or arguments.inside or format_of(scope.location.paths[0], UNPACKED):
+            from ripwrap.workspace.grep_items import ItemSearch, check_arguments, into_archive  # few calls need it
 
+            arguments = into_archive(arguments, scope)
             check_arguments(arguments)
+        if arguments.rev or arguments.inside:
             items = ItemSearch(settings, arguments, scope)
         globs = await resolve_names(arguments.file_pattern, names_on_disk(run, scope, items.listing if items else None))
         files = file_filter(scope.location, globs, arguments.file_type)
@@ -404,6 +407,9 @@ async def _explained(run: Runner, call: ContentCall) -> str:
     ) -> Step[RoundRobinMatchCollector]:
         if options.get("text") and timeout is not None:
             timeout = min(timeout, BINARY_SECONDS)
+        if options.get("text") and call.scope.denied is not None:  # the bytes of archives have denied members, too
+            archives = [f"!*{suffix}" for kind in UNPACKED for suffix in SUFFIXES[kind]]
+            options = cast("SearchOptions", {**options, "iglob": [*call.scope.denied.iglobs(), *archives]})
         return quiet.step(options, page_request, timeout)
 
     said = await explanation(

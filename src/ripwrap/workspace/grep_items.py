@@ -20,13 +20,25 @@ from ripwrap.options import SearchOptions
 from ripwrap.places.inside import ArchiveLimits, in_files, layered
 from ripwrap.places.items import ItemPlace, in_items
 from ripwrap.sources.archives import check_inside
-from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
+from ripwrap.sources.base import SEPARATOR, UNPACKED, Item, LocatedName, Source, format_of
 from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.grep_content_models import GrepContentArguments
 from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Scope, Settings
+
+
+def into_archive(arguments: GrepContentArguments, scope: Scope) -> GrepContentArguments:
+    """Return the arguments with which an archive that is named as `path` is searched as `inside` searches it.
+
+    The bytes of the archive may have text of members that are denied.
+    """
+    kind = format_of(scope.location.paths[0], UNPACKED)
+    formats = comma_separated(arguments.inside)
+    if kind is None or kind in formats or not (arguments.rev or scope.location.is_file):
+        return arguments
+    return arguments.model_copy(update={"inside": ",".join([*formats, kind]), "sections": False, "expand": "none"})
 
 
 def check_arguments(arguments: GrepContentArguments) -> None:

@@ -393,8 +393,13 @@ def anchored(glob: str, location: RootLocation) -> list[str]:
     globs = [f"/{start}{one}" for start in starts for one in _readings(glob.lstrip("/"))]
     own, rest = location.paths[0], glob.lstrip("/").removeprefix("**/")
     named = f"{own.replace(location.sep, '/')}/"
+    if starts[1:]:
+        return globs
+    if braces := re.match(r"([^*?\[\]{}\\]*)\{([^{}\\]*)\}", rest):
+        spelled = [f"{braces[1]}{one}{rest[braces.end() :]}" for one in braces[2].split(",")]
+        return globs + [one for glob in spelled if glob.startswith(named) for one in anchored(glob, location)]
     literal = re.split(r"(?:\A|/)[^/]*[*?\[{\\]", rest)[0]
-    if starts[1:] or not rest.startswith(named) or os.path.lexists(os.path.join(location.cwd, own, literal)):
+    if not rest.startswith(named) or os.path.lexists(os.path.join(location.cwd, own, literal)):
         return globs
     return globs + [f"/{starts[0]}{one}" for one in _readings(rest[len(named) :])]
 

@@ -155,10 +155,7 @@ def _value(nodes: Sequence[SgNode], kept: str, indent: str | None) -> str:
 
 
 def _indent_at(text: str, offset: int) -> str:
-    """Return the spaces and tabs at the start of the line with `offset`.
-
-    Return an empty text if the line starts more than 512 characters before `offset`.
-    """
+    """Return the spaces and tabs at the start of the line with `offset`."""
     start = text.rfind("\n", max(0, offset - _LOOK_BACK), offset) + 1
     if not start and offset > _LOOK_BACK:
         return ""

@@ -133,10 +133,7 @@ class Pattern:
 
     @property
     def literals(self) -> tuple[str, ...]:
-        """Texts that each match contains, such as names and keywords.
-
-        Longer texts come first, but keywords, and names that nearly all files contain, come last.
-        """
+        """Texts that each match contains, such as names and keywords."""
         leaves = [goal for goal, is_required in self.leaves if is_required and goal.variable is None]
         texts = {line.strip() for leaf in leaves if leaf.named for line in leaf.text.splitlines()} - {""}
         tokens = (leaf.kind for leaf in leaves if not leaf.named and leaf.kind == leaf.text)

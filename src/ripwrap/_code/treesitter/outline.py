@@ -134,10 +134,7 @@ class SyntaxOutline:
         return True
 
     def qualified_name(self, outer: str | None, name: str) -> str | None:
-        """Return a qualified name (`Shop.add`); for an empty `name`, return `outer`.
-
-        Return only `name` if the qualified name is too long, or if the grammar does not qualify names.
-        """
+        """Return a qualified name (`Shop.add`); for an empty `name`, return `outer`."""
         name = name[:MAX_NAME_CHARS]
         if not outer or not self.grammar.qualified:
             return name or outer

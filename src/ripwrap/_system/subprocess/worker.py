@@ -328,10 +328,7 @@ def _write_all(stream: IO[bytes], data: bytes) -> None:
 
 
 def _read(stream: IO[bytes], most: int | None = None) -> list[bytes] | None:
-    """Return the parts of a message.
-
-    Return `None` if the stream ends too early, or if the message has too many parts, or more than `most` bytes.
-    """
+    """Return the parts of a message."""
     header = _read_bytes(stream, _COUNT.size)
     if header is None or (count := _COUNT.unpack(header)[0]) > _MAX_PARTS:
         return None
