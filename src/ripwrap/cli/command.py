@@ -289,20 +289,16 @@ class Command:
 
     def _named(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the keyword arguments of `run` for the values of flags."""
-        named, groups = dict[str, Any](), dict[str, dict[str, Any]]()
-        hints = get_type_hints(self.run)
+        named, hints = dict[str, Any](), get_type_hints(self.run)
+        groups: dict[str, dict[str, Any]] = {name: {} for name, hint in hints.items() if is_dataclass(hint)}
         if any(one.checked for one in self.parameters[1]):
             level = given.pop("unrestricted", 0)
             keys = {one.key for one in self.parameters[1]}
             named |= self._defaults
             named |= {key: True for opened in _UNRESTRICTED[:level] for key in opened if key in keys}
         for one in self.parameters[1]:
-            if one.key not in given:
-                continue
-            if is_dataclass(hints[one.argument]):
-                groups.setdefault(one.argument, {})[one.key] = given[one.key]
-            else:
-                named[one.key] = given[one.key]
+            if one.key in given:
+                groups.get(one.argument, named)[one.key] = given[one.key]
         return named | {name: hints[name](**values) for name, values in groups.items()}
 
     def _unknown(self, name: str, advice: str) -> str:

@@ -8,9 +8,6 @@ from ripwrap import sync
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option, Texts
 from ripwrap.cli.flags import (
-    FILES,
-    HERE,
-    STREAMS,
     AllPaths,
     Color,
     Json,
@@ -41,8 +38,8 @@ def run_files(
     null: Null = False,
     color: Color = "auto",
     quiet: Quiet = False,
-    place: PlaceFlags = FILES,
-    run: StreamOptions = STREAMS,
+    place: PlaceFlags,
+    run: StreamOptions,
     **options: Unpack[FileOptions],
 ) -> int:
     """List the files that a search would read."""
@@ -60,8 +57,8 @@ def run_tree(
     *,
     limit: Limit = 50,
     exclude: Exclude = (".opencode",),
-    place: PlaceFlags = FILES,
-    run: RunOptions = HERE,
+    place: PlaceFlags,
+    run: RunOptions,
     **options: Unpack[FileOptions],
 ) -> int:
     """Show files as a tree, shortened to --limit entries."""
@@ -129,7 +126,7 @@ def run_why(
     file: Annotated[str, Option("File or directory to explain")],
     /,
     *paths: Annotated[str, Option("Files and directories of the search [default: all]")],
-    run: RunOptions = HERE,
+    run: RunOptions,
     **options: Unpack[SearchOptions],
 ) -> int:
     """Show why a search reads a file, or does not."""
@@ -158,8 +155,8 @@ def run_files_matching(
         Texts, Option("Pattern that must not match; may be repeated", GROUPS["pattern"], "PATTERN")
     ] = (),
     null: Null = False,
-    place: PlaceFlags = FILES,
-    run: RunOptions = HERE,
+    place: PlaceFlags,
+    run: RunOptions,
     **options: Unpack[SearchOptions],
 ) -> int:
     """List the files that match several patterns, on any lines."""

@@ -11,9 +11,6 @@ from ripwrap._operations.expand import EXPAND_LINES, ExpandTo
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option
 from ripwrap.cli.flags import (
-    FILES,
-    HERE,
-    PLAIN,
     AllPaths,
     Cwd,
     Json,
@@ -124,7 +121,7 @@ def run_rank(
     /,
     *paths: AllPaths,
     limit: ResultLimit = 10,
-    run: RunOptions = HERE,
+    run: RunOptions,
     **options: Unpack[FileOptions],
 ) -> int:
     """Find code by words or a name, best first."""
@@ -146,8 +143,8 @@ def run_refs(
     /,
     *paths: AllPaths,
     limit: Limit = 1000,
-    place: PlaceFlags = FILES,
-    run: RunOptions = HERE,
+    place: PlaceFlags,
+    run: RunOptions,
     **options: Unpack[FileOptions],
 ) -> int:
     """Find the definitions, imports, calls and mentions of a name."""
@@ -182,8 +179,8 @@ def run_code(
     ] = None,
     limit: Limit = None,
     write: WriteOptions = SHOW,
-    lines: LineFlags = PLAIN,
-    run: RunOptions = HERE,
+    lines: LineFlags,
+    run: RunOptions,
     **options: Unpack[FileOptions],
 ) -> int:
     """Search code by its syntax, with a pattern of ast-grep, or replace it."""
