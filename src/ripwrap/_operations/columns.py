@@ -280,12 +280,8 @@ def run_columns_blocking(
     request: StreamRequest[Columns], answer: "ColumnsAnswer", rg: Rg, timeout: float | None
 ) -> Generator[Columns]:
     """Run rg and yield the batches, blocking. Before an error or a timeout, yield the matches found until then."""
-    return _with_rest(run_stream_blocking(request, rg, timeout), answer)
-
-
-def _with_rest(found: Generator[Columns], answer: "ColumnsAnswer") -> Generator[Columns]:
     try:
-        with closing(found) as batches:
+        with closing(run_stream_blocking(request, rg, timeout)) as batches:
             yield from batches
     except Exception:
         yield from answer.take_rest()

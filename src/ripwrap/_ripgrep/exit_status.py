@@ -211,56 +211,6 @@ _BACKTRACE = re.compile(r"\n(stack backtrace:|note: ).*", re.DOTALL)
 """What follows the message of a panic: a backtrace, and the panics of other threads, which are consequences."""
 
 
-def failure(
-    argv: tuple[str, ...],
-    returncode: int,
-    stderr: bytes,
-    patterns: Sequence[str] = (),
-    types: Collection[str] = (),
-    *,
-    lingered: bool = False,
-    bounded: bool = False,
-    on_host: bool = False,
-) -> SearchError:
-    """Return the error for an rg that ended without an answer."""
-    # With `--sortr`, rg lists all files first, so messages about paths may come before the reason. Remove them.
-    reason = b"\n".join(_not_of_paths(stderr)) or _PREFIX.sub(b"", stderr)
-    text = reason.decode("utf-8", "replace").strip()
-    failures = ((kind, hint) for pattern, kind, hint in _FAILURES if re.search(pattern, text, re.MULTILINE))
-    kind, parts = next(failures, (SearchError, ()))
-    hint = HintedText(*parts)
-    if lingered:
-        said = "rg closed its stdout but did not exit, so its answer may be incomplete; try again"
-        kind, text = SearchError, f"{said}\n{text}".rstrip()
-    elif panicked(stderr):
-        text = _BACKTRACE.sub("", text)
-    elif returncode < 0:
-        kind, text = SearchError, f"rg was {explain_signal(-returncode)}\n{text}".rstrip()
-        hint = hint or HintedText(*_KILLED)
-    suggestions = _suggestions(text, types) if kind is UnknownTypeError else ()
-    if on_host and isinstance(hint, HintedText):
-        hint = HintedText(*(INSTALL_THERE if part == _INSTALL_RG else part for part in hint.parts))
-    if suggestions:
-        hint = HintedText(f"Did you mean {' or '.join(suggestions)}? ", hint)
-    error = kind(
-        _with_option(_RG_ADVICE.sub("", text) if hint else text)
-        or f"rg ended with exit code {returncode} and no message",
-        argv=argv,
-        returncode=returncode,
-        stderr=stderr.decode("utf-8", "replace"),
-        hint=hint,
-    )
-    if isinstance(error, UnknownTypeError):
-        error.suggestions = suggestions
-    elif isinstance(error, PatternError):
-        from ripwrap._ripgrep.pattern_errors import find_error_position  # late: few searches have a wrong pattern
-
-        error.pattern, error.offset = find_error_position(
-            text, patterns, bounded=bounded, grouped=bool(_PREFIX.match(stderr))
-        )
-    return error
-
-
 def _with_option(text: str) -> str:
     """Return a message of rg with the option of the caller in place of a flag that the caller never wrote."""
     found = _FLAG.match(text)
@@ -445,16 +395,42 @@ class Exit:
 
     def failure(self, types: Collection[str] = ()) -> SearchError:
         """Return the error for an rg that ended without an answer; `types` are rg's file types, if they are known."""
-        return failure(
-            self.argv,
-            self.returncode,
-            self.stderr,
-            self.query.patterns,
-            types,
-            lingered=self.lingered,
-            bounded=self.query.bounded,
-            on_host=self.query.on is not None,
+        # With `--sortr`, rg lists all files first, so messages about paths may come before the reason. Remove them.
+        reason = b"\n".join(_not_of_paths(self.stderr)) or _PREFIX.sub(b"", self.stderr)
+        text = reason.decode("utf-8", "replace").strip()
+        failures = ((kind, hint) for pattern, kind, hint in _FAILURES if re.search(pattern, text, re.MULTILINE))
+        kind, parts = next(failures, (SearchError, ()))
+        hint = HintedText(*parts)
+        if self.lingered:
+            said = "rg closed its stdout but did not exit, so its answer may be incomplete; try again"
+            kind, text = SearchError, f"{said}\n{text}".rstrip()
+        elif panicked(self.stderr):
+            text = _BACKTRACE.sub("", text)
+        elif self.returncode < 0:
+            kind, text = SearchError, f"rg was {explain_signal(-self.returncode)}\n{text}".rstrip()
+            hint = hint or HintedText(*_KILLED)
+        suggestions = _suggestions(text, types) if kind is UnknownTypeError else ()
+        if self.query.on is not None and isinstance(hint, HintedText):
+            hint = HintedText(*(INSTALL_THERE if part == _INSTALL_RG else part for part in hint.parts))
+        if suggestions:
+            hint = HintedText(f"Did you mean {' or '.join(suggestions)}? ", hint)
+        error = kind(
+            _with_option(_RG_ADVICE.sub("", text) if hint else text)
+            or f"rg ended with exit code {self.returncode} and no message",
+            argv=self.argv,
+            returncode=self.returncode,
+            stderr=self.stderr.decode("utf-8", "replace"),
+            hint=hint,
         )
+        if isinstance(error, UnknownTypeError):
+            error.suggestions = suggestions
+        elif isinstance(error, PatternError):
+            from ripwrap._ripgrep.pattern_errors import find_error_position  # late: few searches have a wrong pattern
+
+            error.pattern, error.offset = find_error_position(
+                text, self.query.patterns, bounded=self.query.bounded, grouped=bool(_PREFIX.match(self.stderr))
+            )
+        return error
 
     def path_errors(self) -> tuple[PathError, ...]:
         """Return the errors in rg's stderr, for example for unreadable paths, in the order in which rg wrote them."""
