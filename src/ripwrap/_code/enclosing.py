@@ -123,11 +123,7 @@ def gaps_between(span: LineSpan, kept: Sequence[int]) -> list[LineSpan]:
 
 
 def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list[LineSpan]:
-    """Return the lines to show with each match, so that no line is shown twice.
-
-    The windows (lines to show) of two matches are joined if they overlap or touch. In a joined window, the lines
-    between two matches are shown with the match above them.
-    """
+    """Return the lines to show with each match, so that no line is shown twice."""
     # Windows are joined first, because the window of one match may include the matches before and after it.
     runs: list[LineSpan] = []
     for window in sorted(windows):

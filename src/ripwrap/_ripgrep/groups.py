@@ -544,10 +544,7 @@ def group_count(result: str, largest: int) -> int:
 
 
 def name_probe(patterns: Sequence[str], name: str) -> str:
-    """Return a pattern with the groups of `patterns`, and before them another group with this name.
-
-    rg cannot compile the returned pattern if `patterns` already have a group with this name.
-    """
+    """Return a pattern with the groups of `patterns`, and before them another group with this name."""
     return f"(?P<{name}>){_never(patterns)}"
 
 

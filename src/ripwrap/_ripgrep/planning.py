@@ -62,10 +62,7 @@ async def divide_in_time(part: Part, run: Runner, seconds: float | None) -> Plan
 
 
 class _Joined:
-    """Runs of a plan, with the runs of its place in place of each run that has one.
-
-    Further runs come plan by plan, after the runs of all plans.
-    """
+    """Runs of a plan, with the runs of its place in place of each run that has one."""
 
     def __init__(self, made: Plan, run: Runner, left: Callable[[], float | None]) -> None:
         self._made, self._run, self._left = made, run, left

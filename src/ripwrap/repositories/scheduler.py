@@ -147,10 +147,7 @@ class _ScheduledRun(Generic[T]):
     async def _run_one(
         self, number: int, task: RootTask[T], slots: anyio.Semaphore, before: anyio.Event, after: anyio.Event
     ) -> None:
-        """Run a task, and send its results and its end.
-
-        With `order="root"`, the results wait until all results of the task before this one were sent.
-        """
+        """Run a task, and send its results and its end."""
         run = self._run_here if self.executors is None else self._run_there
         if self.order == "arrival":
             await run(number, task, self.output)

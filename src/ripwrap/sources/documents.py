@@ -255,10 +255,7 @@ def _texts(element: Any) -> Iterator[str]:
 
 
 def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
-    """Yield the values of each sheet: a line for each row, with tabs between the columns.
-
-    For a sheet that cannot be read, yield the error. Sheets without cells, such as charts, are left out.
-    """
+    """Yield the values of each sheet: a line for each row, with tabs between the columns."""
     _check_package(content)
     from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
 
