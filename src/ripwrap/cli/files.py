@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import Annotated, Any, Unpack
 
 from ripwrap import sync
 from ripwrap._text import shown
@@ -24,9 +24,6 @@ from ripwrap.cli.lines import PathPrinter
 from ripwrap.cli.output import print_entry, print_json, print_nothing, print_reason, print_results, print_types
 from ripwrap.cli.terminal import FOUND, NOTHING, glob_hint
 from ripwrap.options import FileOptions, SearchOptions
-
-if TYPE_CHECKING:
-    from ripwrap.places.where import Items
 
 
 Exclude = Annotated[Texts, Option("Leave out files and directories of this name", GROUPS["files"], "NAME")]
@@ -67,22 +64,17 @@ def run_tree(
     if path and place.on is None and not os.path.isdir(root):
         if place.rev is None:
             raise _no_directory(path)
-        root, given = run.cwd, {"where": _names_in_revision(path, place, run)}
+        from ripwrap.places.where import Items  # late: few trees need it
+
+        below = os.path.relpath(os.path.join(run.cwd, path), run.cwd)
+        above = f"{below.replace(os.sep, '/')}/"
+        names = list(sync.files(cwd=run.cwd, paths=path, rg=run.rg, **place.options()))
+        if not all(name.startswith(above) for name in names):
+            raise _no_directory(path)
+        root, given = run.cwd, {"where": Items([(name.removeprefix(above), b"") for name in names])}
     return print_results(
         lambda: sync.tree(cwd=root, limit=limit, exclude=exclude, rg=run.rg, **given, **options), print_entry, run
     )
-
-
-def _names_in_revision(path: str, place: PlaceFlags, run: RunOptions) -> "Items":
-    """Return the files below a directory that is only in a revision, by their names, without contents."""
-    from ripwrap.places.where import Items  # late: few trees need it
-
-    below = os.path.relpath(os.path.join(run.cwd, path), run.cwd)
-    above = f"{below.replace(os.sep, '/')}/"
-    names = list(sync.files(cwd=run.cwd, paths=path, rg=run.rg, **place.options()))
-    if not all(name.startswith(above) for name in names):
-        raise _no_directory(path)
-    return Items([(name.removeprefix(above), b"") for name in names])
 
 
 def _no_directory(path: str) -> ValueError:

@@ -76,20 +76,6 @@ def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterat
         folders.sort()
 
 
-def read_roots(file: StrPath) -> list[str]:
-    """Return the paths and globs in a file: one on each line, relative to the directory of the file."""
-    path = absolute_path(file)
-    with open(path, encoding="utf-8", errors="surrogateescape") as text:
-        lines = [line.rstrip("\r\n") for line in text]
-    found = [
-        os.path.join(glob.escape(os.path.dirname(path)) if glob.has_magic(line) else os.path.dirname(path), line)
-        for line in (os.path.expanduser(line) for line in lines if line.strip() and not line.startswith("#"))
-    ]
-    if not found:
-        raise ValueError(f"{shown(path)} names no root; write the path of a directory on each line")
-    return found
-
-
 def _expand(place: StrPath) -> list[str]:
     path = absolute_path(place)
     if not glob.has_magic(path) or os.path.lexists(path):
@@ -243,7 +229,16 @@ class BaseRepositories:
 
         `~` at the beginning of a line is the home of the user. Empty lines, and lines that begin with `#`, are skipped.
         """
-        return cls(*read_roots(file), **settings)
+        path = absolute_path(file)
+        with open(path, encoding="utf-8", errors="surrogateescape") as text:
+            lines = [line.rstrip("\r\n") for line in text]
+        found = [
+            os.path.join(glob.escape(os.path.dirname(path)) if glob.has_magic(line) else os.path.dirname(path), line)
+            for line in (os.path.expanduser(line) for line in lines if line.strip() and not line.startswith("#"))
+        ]
+        if not found:
+            raise ValueError(f"{shown(path)} names no root; write the path of a directory on each line")
+        return cls(*found, **settings)
 
     @property
     def roots(self) -> tuple[Root, ...]:
