@@ -284,14 +284,8 @@ def check_overlay(query: Query, overlay: OverlayTexts) -> Query:
     options = query.options
     for name, value in (("sort", options.get("sort", "none")), ("sortr", options.get("sortr", "none"))):
         if value not in ("none", "path"):
-            raise ValueError(
-                HintedText(
-                    f"texts of overlay() have no file times, so files cannot be sorted by {value!r}; leave ",
-                    Hint(name, kind="omit"),
-                    " out, or pass ",
-                    Hint(name, "path"),
-                )
-            )
+            wrong = f"texts of overlay() have no file times, so files cannot be sorted by {value!r}; leave "
+            raise ValueError(HintedText(wrong, Hint(name, kind="omit"), " out, or pass ", Hint(name, "path")))
     explicit = {os.path.realpath(os.path.join(query.cwd, path)) for path in query.values("ignore_file")}
     for path in overlay.texts:
         said = f"rg cannot use the text of overlay() for the ignore file {path}; leave the file out of overlay() and "

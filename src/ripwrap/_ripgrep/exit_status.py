@@ -63,100 +63,62 @@ _KILLED: _Hint = ("Try again with ", Hint("threads", 1), ", or pass the path of 
 _NO_THREAD = r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{"
 _ANY_PANIC = r"^thread '.*' (\(\d+\) )?panicked at "
 
+_SPECIAL_OF_GLOB = (
+    "To match a special character of a glob (* ? [ ] { } \\ or a leading !) literally, put a backslash before it."
+)
+_ALL_TYPES: Clause = (Hint(kind="call", target="file_types"), " lists the types that this rg knows. ")
+_ENDS = ", a pattern cannot contain a line terminator; remove the terminator, or leave that option out."
+_ENCODINGS = " takes the labels of https://encoding.spec.whatwg.org/#concept-encoding-get, 'auto', or 'none'."
+_TYPE_DEFINITIONS = " takes NAME:GLOB or NAME:include:NAME,NAME. A name has letters, digits and underscores."
+_NO_MORE_THREADS = "The system allows no more threads, perhaps because of a container's limit on processes"
+
 # These regular expressions match from the start of a line. Elsewhere in a line, rg may quote any text of the caller.
-_FAILURES: tuple[tuple[str, type[SearchError], _Hint], ...] = (
-    (
-        r"^error parsing glob",
-        GlobError,
-        (
-            "To match a special character of a glob (* ? [ ] { } \\ or a leading !) literally, ",
-            "put a backslash before it.",
-        ),
-    ),
-    (
-        r"^unrecognized file type",
+_FAILURES: dict[str, tuple[type[SearchError], _Hint]] = {
+    r"^error parsing glob": (GlobError, (_SPECIAL_OF_GLOB,)),
+    r"^unrecognized file type": (
         UnknownTypeError,
-        (
-            (Hint(kind="call", target="file_types"), " lists the types that this rg knows. "),
-            ("To select files by a pattern, pass ", Hint("glob"), "."),
-        ),
+        (_ALL_TYPES, ("To select files by a pattern, pass ", Hint("glob"), ".")),
     ),
-    (
-        # With `engine="auto"`, rg's report about both engines includes this message. There it is the reason of the
-        # failure only if the pattern has look-around or backreferences.
-        r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available",
+    # With `engine="auto"`, rg's report about both engines includes this message. There it is the reason of the failure
+    # only if the pattern has look-around or backreferences.
+    r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available": (
         CapabilityError,
         ("Search without PCRE2, or use an rg that has it: ", _INSTALL_RG, "."),
     ),
-    (r"\Aregex could not be compiled with either", PatternError, _LITERAL),
-    (
-        r"^error: (look-around|backreferences)",
+    r"\Aregex could not be compiled with either": (PatternError, _LITERAL),
+    r"^error: (look-around|backreferences)": (
         PatternError,
         (("Pass ", Hint("pcre2", True), "; this needs an rg with PCRE2."),),
     ),
-    (
-        r"""^the literal '?"?\\n"?'? is not allowed""",
+    r"""^the literal '?"?\\n"?'? is not allowed""": (
         PatternError,
         (("Pass ", Hint("multiline", True), " to let a match span lines."),),
     ),
-    (
-        r"^the literal .* is not allowed",
+    r"^the literal .* is not allowed": (
         PatternError,
-        (
-            (
-                "With ",
-                Hint("crlf", True),
-                " or ",
-                Hint("null_data", True),
-                ", a pattern cannot contain a line terminator; remove the terminator, or leave that option out.",
-            ),
-        ),
+        (("With ", Hint("crlf", True), " or ", Hint("null_data", True), _ENDS),),
     ),
-    (
-        r"^pattern contains .* impossible to match",
+    r"^pattern contains .* impossible to match": (
         PatternError,
         (("Pass ", Hint("text", True), " to search for NUL bytes in binary files."),),
     ),
-    (
-        r"^[Cc]ompiled regex exceeds",
+    r"^[Cc]ompiled regex exceeds": (
         PatternError,
         ("Pass a smaller pattern", (", or a larger ", Hint("regex_size_limit"), " (in bytes, or as '100M')"), "."),
     ),
-    (r"^\s*regex parse error|^PCRE2: error compiling", PatternError, _LITERAL),
-    (
-        r"^.*(number too large to fit in target type|size too big in '\d+[KMG]?')$",
+    r"^\s*regex parse error|^PCRE2: error compiling": (PatternError, _LITERAL),
+    r"^.*(number too large to fit in target type|size too big in '\d+[KMG]?')$": (
         SearchError,
         ("Pass a smaller number: rg counts up to 2**64 - 1.",),
     ),
-    (
-        r"^(unrecognized flag|error: Found argument)",
+    r"^(unrecognized flag|error: Found argument)": (
         CapabilityError,
         ("Leave that option out, or use an rg that has it: ", _INSTALL_RG, "."),
     ),
-    (
-        r"^(error parsing flag \S+: )?grep config error: unknown encoding: ",
-        SearchError,
-        (
-            Hint("encoding"),
-            " takes the labels of https://encoding.spec.whatwg.org/#concept-encoding-get, 'auto', or 'none'.",
-        ),
-    ),
-    (
-        r"^invalid definition \(format is type:glob",
-        SearchError,
-        (Hint("type_add"), " takes NAME:GLOB or NAME:include:NAME,NAME. A name has letters, digits and underscores."),
-    ),
-    (
-        _NO_THREAD,
-        SearchError,
-        (
-            "The system allows no more threads, perhaps because of a container's limit on processes",
-            ("; pass ", Hint("threads", 1)),
-            ".",
-        ),
-    ),
-    (
-        _ANY_PANIC,
+    r"^(error parsing flag \S+: )?grep config error: unknown encoding: ": (SearchError, (Hint("encoding"), _ENCODINGS)),
+    r"^invalid definition \(format is type:glob": (SearchError, (Hint("type_add"), _TYPE_DEFINITIONS)),
+    _NO_THREAD: (SearchError, (_NO_MORE_THREADS, ("; pass ", Hint("threads", 1)), ".")),
+    _ANY_PANIC: (
         SearchError,
         (
             "This is a fault of rg, and the answer would be incomplete. Try another pattern",
@@ -164,7 +126,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], _Hint], ...] = (
             ".",
         ),
     ),
-)
+}
 
 _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
 """Two lines of advice in which rg names its flags. They are removed: the hint names the caller's options."""
@@ -398,7 +360,7 @@ class Exit:
         # With `--sortr`, rg lists all files first, so messages about paths may come before the reason. Remove them.
         reason = b"\n".join(_not_of_paths(self.stderr)) or _PREFIX.sub(b"", self.stderr)
         text = reason.decode("utf-8", "replace").strip()
-        failures = ((kind, hint) for pattern, kind, hint in _FAILURES if re.search(pattern, text, re.MULTILINE))
+        failures = (found for pattern, found in _FAILURES.items() if re.search(pattern, text, re.MULTILINE))
         kind, parts = next(failures, (SearchError, ()))
         hint = HintedText(*parts)
         if self.lingered:

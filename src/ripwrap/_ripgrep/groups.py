@@ -415,14 +415,8 @@ _COMPILE_OPTIONS = ("pcre2", "engine", "no_unicode", "dfa_size_limit", "regex_si
 
 _MATCH_OPTIONS = (
     *_COMPILE_OPTIONS,
-    "ignore_case",
-    "smart_case",
-    "case_sensitive",
-    "fixed_strings",
-    "word_regexp",
-    "line_regexp",
-    "multiline_dotall",
-    "null_data",
+    *("ignore_case", "smart_case", "case_sensitive", "fixed_strings", "word_regexp", "line_regexp"),
+    *("multiline_dotall", "null_data"),
 )
 """Options that decide what a pattern matches in a text."""
 

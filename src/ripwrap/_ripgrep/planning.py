@@ -324,14 +324,12 @@ def _counted(part: Part) -> Part:
 
 
 def _order_error(query: Query, lines: int) -> SearchError:
+    said = (
+        f"rg cannot sort the files of all {len(query.paths)} paths together, because this system needs {lines} "
+        "command lines for so many paths; pass fewer paths, leave out "
+    )
     return SearchError(
         HintedText(
-            f"rg cannot sort the files of all {len(query.paths)} paths together, because this system needs {lines} "
-            "command lines for so many paths; pass fewer paths, leave out ",
-            Hint("sort", kind="omit"),
-            " and ",
-            Hint("sortr", kind="omit"),
-            ", or pass ",
-            Hint("sort", "path"),
+            said, Hint("sort", kind="omit"), " and ", Hint("sortr", kind="omit"), ", or pass ", Hint("sort", "path")
         )
     )

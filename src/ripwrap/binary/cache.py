@@ -149,14 +149,7 @@ def write_record(rg: Path, sha256: str) -> None:
     (rg.parent / RECORD).write_text(json.dumps(about))
 
 
-VARIABLES = (
-    "RIPWRAP_RG",
-    "RIPWRAP_CACHE_DIR",
-    "RIPWRAP_OFFLINE",
-    "RIPWRAP_MIRROR",
-    "RIPWRAP_VERSION",
-    "RIPWRAP_SHA256",
-)
+VARIABLES = tuple(f"RIPWRAP_{name}" for name in ("RG", "CACHE_DIR", "OFFLINE", "MIRROR", "VERSION", "SHA256"))
 """Environment variables that this package reads."""
 
 

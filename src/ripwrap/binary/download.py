@@ -248,13 +248,8 @@ def hash_in_sidecar(content: bytes, url: str) -> str:
     }
     if len(found) != 1:
         shown = redact(url)
-        raise DownloadFailedError(
-            HintedText(
-                f"{shown} must have one SHA-256, got {len(found)}: {text[:100]!r}; check the mirror, or pass ",
-                Hint("sha256"),
-            ),
-            url=shown,
-        )
+        said = f"{shown} must have one SHA-256, got {len(found)}: {text[:100]!r}; check the mirror, or pass "
+        raise DownloadFailedError(HintedText(said, Hint("sha256")), url=shown)
     return found.pop().lower()
 
 

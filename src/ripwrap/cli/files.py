@@ -25,7 +25,6 @@ from ripwrap.cli.output import print_entry, print_json, print_nothing, print_rea
 from ripwrap.cli.terminal import FOUND, NOTHING, glob_hint
 from ripwrap.options import FileOptions, SearchOptions
 
-
 Exclude = Annotated[Texts, Option("Leave out files and directories of this name", GROUPS["files"], "NAME")]
 
 

@@ -180,12 +180,9 @@ class DocumentReader:
             with CANCELLED.get().child():
                 answer = self._worker.request([wanted.name.encode(), wanted.target.encode(), content], left)
         except StartError as error:
+            said = f"the process that reads documents cannot be started: {error}; pass a value of "
             raise RipwrapError(
-                HintedText(
-                    f"the process that reads documents cannot be started: {error}; pass a value of ",
-                    Hint("inside", kind="correct"),
-                    " without notebooks and documents",
-                )
+                HintedText(said, Hint("inside", kind="correct"), " without notebooks and documents")
             ) from error
         now = time.monotonic()
         if self._until is not None and now >= self._until:

@@ -64,12 +64,7 @@ _INHERITED_VARIABLES = frozenset(
         *("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),  # to start Python
         *("PROCESSOR_ARCHITECTURE", "PROCESSOR_ARCHITEW6432"),  # for `platform.machine()`, which selects a grammar
         *("LANG", "TMPDIR", "TEMP", "TMP"),
-        *(
-            "HOME",
-            "USERPROFILE",
-            "XDG_CACHE_HOME",
-            "SEMBLE_GRAMMARS_CACHE_DIR",
-        ),  # to unpack grammars
+        *("HOME", "USERPROFILE", "XDG_CACHE_HOME", "SEMBLE_GRAMMARS_CACHE_DIR"),  # to unpack grammars
         "_MEIPASS2",  # of PyInstaller before 6.10; see `_INHERITED_PREFIXES`
     )
 )
