@@ -159,8 +159,9 @@ __all__ = [
 
 # A public name is loaded when it is first used, so that a search does not import the agent tools (Pydantic does the
 # same).
-_SUBMODULES = tuple(
-    "binary edits errors index models options places remote repositories results sources sync workspace".split()
+_SUBMODULES = (
+    *("binary", "edits", "errors", "index", "models", "options", "places", "remote", "repositories", "results"),
+    *("sources", "sync", "workspace"),
 )
 _NAMES = {
     "_ripgrep.process": "limit_processes",
