@@ -70,7 +70,7 @@ from ripwrap._system.subprocess import (
 from ripwrap._system.windows import COMMAND_TOO_LONG, command_length
 from ripwrap.binary.probe import OTHER_RG, RgBinary
 from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
-from ripwrap.options import EXCLUDED
+from ripwrap.options import EXCLUDED, check_number
 
 MAX_ENTRIES = 500
 """Maximum number of names of the searched directories, level by level, among which links are looked for.
@@ -670,11 +670,7 @@ def limit_processes(number: int) -> None:
         ValueError: `number` is less than 1.
         TypeError: `number` is not an int.
     """
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise TypeError(f"number must be an int, got {type(number).__name__}")
-    if number < 1:
-        raise ValueError(f"number must be 1 or more, got {number}")
-    SLOTS.set_total(number)
+    SLOTS.set_total(check_number(number, "number"))
     with suppress(RuntimeError):  # there may be no event loop here
         slot()
 

@@ -151,10 +151,7 @@ class Disk:
 
     def read(self, path: str, max_bytes: int = sys.maxsize) -> tuple[bytes, FileState]:
         """Return the content of a regular file, and its metadata; of a file that is too large, no more is read."""
-        with (
-            _opened_folder(path) as (name, folder),
-            opened(lambda: os.open(name, _READ, dir_fd=folder)) as descriptor,
-        ):
+        with _opened_folder(path) as (name, folder), opened(lambda: os.open(name, _READ, dir_fd=folder)) as descriptor:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise FileNotFoundError(errno.ENOENT, "it is not a regular file any more", path)

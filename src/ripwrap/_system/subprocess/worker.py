@@ -262,13 +262,7 @@ def _start_process(code: str) -> Popen:
         # The process has its own process group, so that a terminal's Ctrl-C does not end it; otherwise the current file
         # would be reported as unreadable. The pipes have no buffers, because a forked child would write the buffered
         # bytes again.
-        process = start(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-        )
+        process = start(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
     except OSError as error:
         raise StartError(f"{sys.executable} cannot be started: {error.strerror}") from error
     if _is_frozen() and process.stdin is not None:
