@@ -24,7 +24,6 @@ would search all that lies there, beside the searched directory.
 """
 
 import errno
-import functools
 import logging
 import math
 import os
@@ -457,16 +456,15 @@ class AsyncChild(_Child):
         if not SETTINGS.can_await_pipes:
             # A cancelled task does not wait for the thread: `__aexit__` kills rg, so that the thread ends, and
             # `_destroy` waits for the lock that the thread holds.
-            wait, limiter = functools.partial(self._wait_locked, SETTINGS.stall_seconds), anyio.CapacityLimiter(1)
-            return await anyio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=limiter)
+            def wait() -> bool:
+                with self._waiting:
+                    return wait_for_output(self._stdout, SETTINGS.stall_seconds)
+
+            return await anyio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
         with anyio.move_on_after(SETTINGS.stall_seconds):
             await anyio.wait_readable(self._stdout)
             return True
         return False
-
-    def _wait_locked(self, seconds: float) -> bool:
-        with self._waiting:
-            return wait_for_output(self._stdout, seconds)
 
     async def _wait_for_exit(self, seconds: float) -> int | None:
         """Wait until rg has ended and return its exit code, or `None` if rg still runs after `seconds`."""

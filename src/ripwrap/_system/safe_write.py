@@ -297,7 +297,12 @@ def _copy_metadata(descriptor: int, path: str, state: FileState) -> None:
     if (mine.st_uid, mine.st_gid) != (status.st_uid, status.st_gid):
         os.fchown(descriptor, status.st_uid, status.st_gid)
     for name, value in state.attributes:
-        _set_attribute(descriptor, name, value)
+        if sys.platform == "linux":
+            try:
+                os.setxattr(descriptor, name, value)
+            except OSError:
+                if not name.startswith(_OPTIONAL_ATTRIBUTES):
+                    raise
     os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
@@ -310,15 +315,6 @@ def _attributes(descriptor: int) -> tuple[tuple[str, bytes], ...]:
                 with suppress(OSError):  # only a privileged process may read it
                     found.append((name, os.getxattr(descriptor, name)))
     return tuple(found)
-
-
-def _set_attribute(descriptor: int, name: str, value: bytes) -> None:
-    if sys.platform == "linux":
-        try:
-            os.setxattr(descriptor, name, value)
-        except OSError:
-            if not name.startswith(_OPTIONAL_ATTRIBUTES):
-                raise
 
 
 def _replace_by_path(source: str, target: str, state: FileState) -> None:

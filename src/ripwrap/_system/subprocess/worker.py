@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from itertools import islice
 from typing import IO, TypeVar
 
@@ -413,7 +413,11 @@ class WorkerPool:
         try:
             while True:
                 for key in islice(waiting, 2 * len(used) - len(pending)):
-                    pending.append((key, _submit(threads, context.copy(), run, key)))
+                    try:
+                        with thread_errors():
+                            pending.append((key, threads.submit(context.copy().run, run, key)))
+                    except RuntimeError as error:  # the pool was closed
+                        raise TimeoutError("the call was cancelled") from error
                 if not pending:
                     return
                 key, future = pending.popleft()
@@ -424,11 +428,3 @@ class WorkerPool:
         finally:
             self.close()
             threads.shutdown()
-
-
-def _submit(threads: ThreadPoolExecutor, context: Context, run: Callable[[K], T], key: K) -> Future[T]:
-    try:
-        with thread_errors():
-            return threads.submit(context.run, run, key)
-    except RuntimeError as error:  # the pool was closed
-        raise TimeoutError("the call was cancelled") from error
