@@ -34,11 +34,13 @@ def into_archive(arguments: GrepContentArguments, scope: Scope) -> GrepContentAr
 
     The bytes of the archive may have text of members that are denied.
     """
-    kind = format_of(scope.location.paths[0], UNPACKED)
-    formats = comma_separated(arguments.inside)
-    if kind is None or kind in formats or not (arguments.rev or scope.location.is_file):
+    formats, location = comma_separated(arguments.inside), scope.location
+    paths = [one for one in location.paths if arguments.rev or os.path.isfile(os.path.join(location.cwd, one))]
+    kinds = {kind for one in paths if (kind := format_of(one, UNPACKED)) is not None} - {*formats}
+    if not kinds:
         return arguments
-    return arguments.model_copy(update={"inside": ",".join([*formats, kind]), "sections": False, "expand": "none"})
+    inside = ",".join([*formats, *sorted(kinds)])
+    return arguments.model_copy(update={"inside": inside, "sections": False, "expand": "none"})
 
 
 def check_arguments(arguments: GrepContentArguments) -> None:
@@ -150,7 +152,7 @@ class ItemSearch:
         return _NotesKeys(source, self.keys) if self.settings.redact else source
 
     def _revision(self, location: RootLocation) -> RevisionSource:
-        if location.several:
+        if len(location.paths) > 1:
             raise ValueError(
                 "with rev, only one root can be searched; set path to the root whose git repository has this revision"
             )
