@@ -97,36 +97,6 @@ async def expand(
         ValueError: The match has no line number, or its lines end with NUL; `to` is neither
             `definition`, `block` nor `None`; both `to` and `lines` are given; or a number is too small.
     """
-    return await run_expand(
-        AsyncRunner(None), expand_request(match, to=to, lines=lines, max_lines=max_lines, cwd=cwd, timeout=None)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ExpandRequest:
-    """Checked arguments of `expand()`."""
-
-    cwd: str
-    path: str
-    place: LineSpan
-    texts: Sequence[bytes]
-    definition: bool
-    symbol: str | None
-    around: int | None
-    max_lines: int | None
-    timeout: float | None
-
-
-def expand_request(
-    match: Match | Context | RankedChunk,
-    *,
-    to: ExpandTo | None,
-    lines: int | None,
-    max_lines: int | None,
-    cwd: StrPath | None,
-    timeout: float | None,
-) -> ExpandRequest:
-    """Check the arguments, and return the request of `expand()`."""
     if to is not None and lines is not None:
         two = " are two ways to expand a match; give one of them"
         raise ValueError(HintedText(Hint("to", to), " and ", Hint("lines", lines), two))
@@ -141,7 +111,7 @@ def expand_request(
     else:
         path, first, text, symbol = match.path, _line_of(match), match.lines, None
     texts = _split_lines(raw_bytes(text))
-    return ExpandRequest(
+    request = ExpandRequest(
         cwd=os.fspath(cwd or os.curdir),
         path=path,
         place=LineSpan(first, first + len(texts) - 1),
@@ -150,8 +120,22 @@ def expand_request(
         symbol=symbol,
         around=around,
         max_lines=max_lines,
-        timeout=check_timeout(timeout),
     )
+    return await run_expand(AsyncRunner(None), request, timeout=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandRequest:
+    """Checked arguments of `expand()`."""
+
+    cwd: str
+    path: str
+    place: LineSpan
+    texts: Sequence[bytes]
+    definition: bool
+    symbol: str | None
+    around: int | None
+    max_lines: int | None
 
 
 def _line_of(match: Match | Context) -> int:
@@ -162,9 +146,9 @@ def _line_of(match: Match | Context) -> int:
     return match.line_number
 
 
-async def run_expand(run: Runner, request: ExpandRequest) -> Expansion:
+async def run_expand(run: Runner, request: ExpandRequest, *, timeout: float | None) -> Expansion:  # noqa: ASYNC109
     """Read the file, and return the lines around the match."""
-    return await run.call(lambda: _expand(request), seconds=request.timeout)
+    return await run.call(lambda: _expand(request), seconds=check_timeout(timeout))
 
 
 def _expand(request: ExpandRequest) -> Expansion:

@@ -85,7 +85,6 @@ class Meter:
         limit: int | None = None,
         collected: Callable[[Any], tuple[int, int]] | None = None,
     ) -> None:
-        """Set what to count."""
         self._report = report
         self._count = count
         self._limit = math.inf if limit is None else limit

@@ -82,10 +82,7 @@ class Query:
 
     @property
     def needs(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Features that some supported versions of rg lack, each with the first version of rg that has it.
-
-        A feature is the name of an option, or the name of a function with `()` after it.
-        """
+        """Features that some supported versions of rg lack, each with the first version of rg that has it."""
         # Only lines and JSON have replacements, and rg 13 and 14 do not write replacements in JSON (rg-facts 49).
         replaces = self.mode in ("json", "lines")
         needed = list(self.features)

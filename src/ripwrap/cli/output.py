@@ -88,10 +88,7 @@ def print_errors(found: Iterable[PathError], *, messages: bool) -> bool:
 
 
 class _WarningPrinter(logging.Handler):
-    """Logging handler that prints warnings of the library, and sets `any` to True after a warning.
-
-    A note, e.g. that an index was rebuilt, is printed, too, but it does not set `any`.
-    """
+    """Logging handler that prints warnings of the library, and sets `any` to True after a warning."""
 
     any = False
     messages = True
@@ -146,10 +143,7 @@ def print_reason(reason: "Reason") -> None:
 
 
 def print_coverage(coverage: "Coverage", *, as_json: bool) -> None:
-    """Print to stderr how many files were searched, and one skipped file for each reason to skip files.
-
-    With `as_json`, print the coverage as one line of JSON to stdout instead.
-    """
+    """Print to stderr how many files were searched, and one skipped file for each reason to skip files."""
     if as_json:
         print_json(coverage)
         return

@@ -103,7 +103,6 @@ class Git:
     """Runner of git in a directory, one command at a time. Another thread may call `close()` to end git."""
 
     def __init__(self, cwd: str, allowed: tuple[str, ...] | None, max_bytes: int) -> None:
-        """Set the directory and the limits."""
         self.deadline: float | None = None
         self.max_bytes = max_bytes
         self._cwd = cwd

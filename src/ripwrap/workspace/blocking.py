@@ -266,7 +266,13 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         return run_blocking(run_ls(self._tools.begin(), arguments))
 
     def tree(
-        self, path: str = ".", *, limit: int = 50, include_hidden: bool = False, include_ignored: bool = False
+        self,
+        path: str = ".",
+        *,
+        limit: int = 50,
+        max_depth: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
     ) -> str:
         """Show an overview of a directory: an indented tree with a few entries of every directory.
 
@@ -276,12 +282,19 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         Args:
             path (str): The directory to show; `.` is everything.
             limit (int): Maximum number of files and directories to show; default 50.
+            max_depth (int): Number of levels to show; 0, the default, is no limit.
             include_hidden (bool): Show hidden files, too.
             include_ignored (bool): Show files that .gitignore and the like exclude, too.
         """
         try:
             return self.text(
-                self.tree_result(path, limit=limit, include_hidden=include_hidden, include_ignored=include_ignored)
+                self.tree_result(
+                    path,
+                    limit=limit,
+                    max_depth=max_depth,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                )
             )
         except TOOL_ERRORS as error:
             return self.error_text(error)

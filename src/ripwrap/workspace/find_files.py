@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Unpack
@@ -22,6 +22,7 @@ from ripwrap.workspace.arguments import (
     EXCLUDING,
     TOOL_ERRORS,
     Number,
+    PathList,
     ToolArguments,
     VisibilityOptions,
     is_true,
@@ -72,9 +73,23 @@ class FindFilesArguments(ToolArguments, frozen=True):
     """Arguments of `find_files()`."""
 
     foreign: ClassVar[frozenset[str]] = frozenset({"case_sensitive", *_CASE, *EXCLUDING})
+    also: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        (
+            "glob",
+            "glob_pattern",
+            "file_pattern",
+            "file_mask",
+            "include",
+            "include_pattern",
+            "filename",
+            "file_name",
+            "name",
+        ),
+        "pattern",
+    )
 
     pattern: str = "*"
-    path: str = "."
+    path: PathList = "."
     entry_type: Annotated[EntryType, BeforeValidator(lambda one: _ENTRY_TYPES.get(str(one), one))] = "file"
     sort: FileOrder = "path"
     limit: Number = 100
@@ -249,7 +264,7 @@ def _lookup(run: Runner, scope: Scope, entry_type: EntryType) -> HasName:
 
 
 def _is_file(location: RootLocation) -> bool:
-    return os.path.isfile(os.path.join(location.cwd, location.paths[0]))
+    return any(os.path.isfile(os.path.join(location.cwd, path)) for path in location.paths)
 
 
 async def _find_files(
@@ -278,7 +293,7 @@ def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _FoundPa
     from ripwrap.workspace.walk import GlobFilter, ScopeWalk  # late: it imports pathspec
 
     location, allowed = scope.location, scope.allowed
-    if _is_file(location):  # a glob with a slash may be relative to the file's directory or to the root
+    if location.is_file:  # a glob with a slash may be relative to the file's directory or to the root
         location = replace(location, paths=(os.path.dirname(location.paths[0]), os.curdir))
     globs, excluded = entry_globs(location, pattern)
     matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob") or ()])
@@ -306,7 +321,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
     nothing = nothing_found(nouns, None if found.exact else scope.timeout)
     if not found.exact:
         return f"{nothing}."
-    if _is_file(scope.location):
+    if scope.location.is_file:
         is_what = "is a file" if arguments.entry_type == "directory" else f"does not match {arguments.pattern}"
         return f"{nothing}: {shown_start(f'{scope.location.name} {is_what}')}."
     deadline = time.monotonic() + EXPLAIN_SECONDS
@@ -367,7 +382,10 @@ FIND_FILES = ToolSpec(
     FindFilesResult,
     run_find_files,
     title="Find files by name",
-    aliases=("glob", "search_files", "file_search", "find_by_name", "list_files(pattern)", "list_directory(pattern)"),
+    aliases=(
+        *("glob", "search_files", "file_search", "find_by_name", "list_files(pattern)", "list_directory(pattern)"),
+        *("find_file", "glob_file_search"),
+    ),
     rare=frozenset({"entry_type", "sort"}),
 )
 

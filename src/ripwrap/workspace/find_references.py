@@ -10,7 +10,15 @@ from ripwrap._code.references import Reference, References
 from ripwrap._operations.references import references_request, run_references
 from ripwrap._text import as_utf8, cut_text, plural, shown, shown_path
 from ripwrap.places.where import PlacedFileOptions
-from ripwrap.workspace.arguments import TOOL_ERRORS, Globs, Number, ToolArguments, VisibilityOptions, parse_arguments
+from ripwrap.workspace.arguments import (
+    TOOL_ERRORS,
+    Globs,
+    Number,
+    PathList,
+    ToolArguments,
+    VisibilityOptions,
+    parse_arguments,
+)
 from ripwrap.workspace.close_names import names_on_disk, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import notes_of, shortened
@@ -44,7 +52,7 @@ class FindReferencesArguments(ToolArguments, frozen=True):
     """Arguments of `find_references()`."""
 
     name: str
-    path: str = "."
+    path: PathList = "."
     file_pattern: Globs = ""
     file_type: str = ""
     limit: Number = 100
@@ -193,7 +201,10 @@ FIND_REFERENCES = ToolSpec(
     FindReferencesResult,
     run_find_references,
     title="Find definitions and uses of a name",
-    aliases=("references", "find_usages", "find_symbol", "go_to_references", "list_code_usages"),
+    aliases=(
+        *("references", "find_usages", "find_symbol", "go_to_references", "list_code_usages", "go_to_definition"),
+        *("find_referencing_symbols", "find_declaration", "find_implementations", "search_workspace_symbols"),
+    ),
 )
 
 

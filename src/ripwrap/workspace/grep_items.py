@@ -20,13 +20,27 @@ from ripwrap.options import SearchOptions
 from ripwrap.places.inside import ArchiveLimits, in_files, layered
 from ripwrap.places.items import ItemPlace, in_items
 from ripwrap.sources.archives import check_inside
-from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
+from ripwrap.sources.base import SEPARATOR, UNPACKED, Item, LocatedName, Source, format_of
 from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.grep_content_models import GrepContentArguments
 from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Scope, Settings
+
+
+def into_archive(arguments: GrepContentArguments, scope: Scope) -> GrepContentArguments:
+    """Return the arguments with which an archive that is named as `path` is searched as `inside` searches it.
+
+    The bytes of the archive may have text of members that are denied.
+    """
+    formats, location = comma_separated(arguments.inside), scope.location
+    paths = [one for one in location.paths if arguments.rev or os.path.isfile(os.path.join(location.cwd, one))]
+    kinds = {kind for one in paths if (kind := format_of(one, UNPACKED)) is not None} - {*formats}
+    if not kinds:
+        return arguments
+    inside = ",".join([*formats, *sorted(kinds)])
+    return arguments.model_copy(update={"inside": inside, "sections": False, "expand": "none"})
 
 
 def check_arguments(arguments: GrepContentArguments) -> None:
@@ -138,7 +152,7 @@ class ItemSearch:
         return _NotesKeys(source, self.keys) if self.settings.redact else source
 
     def _revision(self, location: RootLocation) -> RevisionSource:
-        if location.several:
+        if len(location.paths) > 1:
             raise ValueError(
                 "with rev, only one root can be searched; set path to the root whose git repository has this revision"
             )

@@ -217,9 +217,11 @@ def scope_of_root(settings: Settings, root: str) -> Scope:
 
 def _scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> tuple[Scope, str]:
     """Return the scope of a call, and the rules of the ignore files between a root and `path`; blocking."""
-    location = settings.sandbox.locate(path)
+    location = settings.sandbox.locate_all(path)
     options: FileOptions = {"hidden": hidden, "follow": settings.follow, "no_ignore": ignored}
     scope = Scope(location, options, settings.timeout)
+    if location.lines:
+        scope = replace(scope, notes=(f"path names line {location.lines[0]}; the whole file was searched.",))
     denied = settings.sandbox.denied_paths(location)
     if denied is not None:
         # The options already exclude denied paths. The filter is a second check, in case rg lists a denied path anyway.
@@ -230,17 +232,17 @@ def _scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> tup
         def holds(path: str) -> bool:
             return settings.sandbox.holds(os.path.join(location.cwd, path))
 
-        scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=holds)
+        scope = replace(scope, notes=(*scope.notes, FOLLOW_NOTE), allowed=holds)
     if settings.guard:
         scope = _apply_guard_limits(scope)
     if settings.outer_ignore:
         return scope, ""
     options |= {"no_ignore_parent": True, "no_ignore_global": True}
-    if ignored or location.several or location.paths[0] == os.curdir:
+    if ignored or location.several:
         return scope, ""
     from ripwrap._ignore.rules import outer_rules  # late: it imports pathspec
 
-    rules, cut = outer_rules(location.cwd, location.paths[0])
+    rules, cut = outer_rules(location.cwd, *location.paths)
     if cut:
         named = shown_start(location.shown(cut[0]))
         named += f" and {plural(len(cut) - 1, 'more ignore file')}" if len(cut) > 1 else ""
@@ -393,8 +395,13 @@ def anchored(glob: str, location: RootLocation) -> list[str]:
     globs = [f"/{start}{one}" for start in starts for one in _readings(glob.lstrip("/"))]
     own, rest = location.paths[0], glob.lstrip("/").removeprefix("**/")
     named = f"{own.replace(location.sep, '/')}/"
+    if starts[1:]:
+        return globs
+    if braces := re.match(r"([^*?\[\]{}\\]*)\{([^{}\\]*)\}", rest):
+        spelled = [f"{braces[1]}{one}{rest[braces.end() :]}" for one in braces[2].split(",")]
+        return globs + [one for glob in spelled if glob.startswith(named) for one in anchored(glob, location)]
     literal = re.split(r"(?:\A|/)[^/]*[*?\[{\\]", rest)[0]
-    if starts[1:] or not rest.startswith(named) or os.path.lexists(os.path.join(location.cwd, own, literal)):
+    if not rest.startswith(named) or os.path.lexists(os.path.join(location.cwd, own, literal)):
         return globs
     return globs + [f"/{starts[0]}{one}" for one in _readings(rest[len(named) :])]
 
