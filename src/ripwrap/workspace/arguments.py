@@ -192,10 +192,8 @@ class VisibilityOptions(TypedDict, total=False):
 _MAX_JSON_CHARS = 12
 """Number of characters that a character of a text may take in JSON: two escapes such as `\\ud83d`."""
 
-_OUTLINE = {"outline": True}
 _IMPLIED: Mapping[str, Mapping[str, Any]] = {
-    "get_symbols_overview": _OUTLINE,
-    "list_code_definition_names": _OUTLINE,
+    **{name: {"outline": True} for name in ("get_symbols_overview", "list_code_definition_names")},
     "list_allowed_directories": {"max_depth": 1},
 }
 """Arguments that are implied by a name of a tool in another program."""
@@ -220,72 +218,56 @@ _OTHER_NAMES: Mapping[str, str] = {
 """Map an argument to further names that it has in other programs, separated by spaces; see `ALIASES`."""
 
 _MEANS: Mapping[str, Mapping[Any, tuple[str, Any] | None]] = {
-    **{name: {True: None, False: ("fixed_strings", True)} for name in ("is_regexp", "is_regex")},
-    **{
-        name: {True: None, False: ("include_ignored", True)}
-        for name in ("respect_git_ignore", "skip_ignored_files", "use_default_excludes")
-    },
-    **{name: {True: None} for name in ("replace_all", "allow_multiple", "allow_multiple_occurrences")},
-    "case_sensitive": {True: None, False: ("case_insensitive", True)},
-    "recursive": {True: None, False: ("max_depth", 1)},
-    "dry_run": {True: None, False: ("apply", True)},
-    "mode": {"slice": None, "regex": None, "literal": ("fixed_strings", True)},
-    "sort_by": {"name": None},
-    "offset": {1: None},
+    name: values
+    for names, values in (
+        ("is_regexp is_regex", {True: None, False: ("fixed_strings", True)}),
+        ("respect_git_ignore skip_ignored_files use_default_excludes", {True: None, False: ("include_ignored", True)}),
+        ("replace_all allow_multiple allow_multiple_occurrences", {True: None}),
+        ("case_sensitive", {True: None, False: ("case_insensitive", True)}),
+        ("recursive", {True: None, False: ("max_depth", 1)}),
+        ("dry_run", {True: None, False: ("apply", True)}),
+        ("mode", {"slice": None, "regex": None, "literal": ("fixed_strings", True)}),
+        ("sort_by", {"name": None}),
+        ("offset", {1: None}),
+    )
+    for name in names.split()
 }
 """Map a name and a value in other programs to an argument and its value; `None` is what the tools do anyway."""
 
-_FILES = "file_pattern ignore pattern"
-_EDIT = ("pattern", "replace_content takes the old text as {}, with fixed_strings=True, and the new one as replacement")
-_ALL = ("pattern", "all matches are replaced; write a {} that matches only what should change")
-_KINDS = ("name", "the answer has definitions, imports, calls and mentions of {} apart")
-_BODY = ("name", "the answer has the lines of each definition of {}, which read_file shows")
-_PER_FILE = (
-    "max_matches",
-    "{} limits the matches of all files together, which are taken from the files in turn",
-)
 _INSTEAD: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(("max_matches_per_file", "max_count", "max_per_file"), _PER_FILE),
-    **dict.fromkeys(("old_string", "new_string", "old_str", "new_str", "old_text", "edits"), _EDIT),
-    **dict.fromkeys(("replace_all", "allow_multiple", "allow_multiple_occurrences"), _ALL),
-    **dict.fromkeys(("include_kinds", "exclude_kinds", "kind"), _KINDS),
-    **dict.fromkeys(("include_body", "include_info"), _BODY),
-    **dict.fromkeys(
-        ("max_answer_chars", "max_output_tokens"),
-        ("limit max_matches end_line path", "the length of answers is fixed; {} makes an answer shorter"),
-    ),
-    **dict.fromkeys(
-        ("respect_gemini_ignore", "respect_cursor_ignore"),
-        (_FILES, "rg reads .gitignore, .ignore and .rgignore; {} can leave out more files"),
-    ),
-    **dict.fromkeys(
-        ("-v", "invert_match"), ("pattern", "no {} finds lines that do not match; read_file shows all lines")
-    ),
-    **dict.fromkeys(("-w", "word_regexp", "whole_word"), ("pattern", r"write \b before and after the word in {}")),
-    **dict.fromkeys(
-        ("-L", "follow", "files_without_match"),
-        (_FILES, "who made the workspace says if links are followed; find_files lists files, also those without match"),
-    ),
-    "-r": ("pattern", "{} is only searched for; replace_content replaces it in a workspace that may write"),
-    **dict.fromkeys(
-        ("include", "exclude", "use_default_excludes"),
-        ("path", "find_files finds the files of a glob; pass their paths as {}, in a list"),
-    ),
-    "pages": ("path", "read_file shows lines of text; grep_content with inside searches a document that is its {}"),
-    "mode": ("outline", "{} gives the lines of each definition, which ranges reads"),
-    "indentation": ("outline", "{} gives the lines of each definition, which ranges reads"),
-    "recursive": ("path", "a pattern of find_files that begins with a slash, as /*.py, stays in the directory of {}"),
-    "offset": ("limit", "a larger {} shows more"),
-    "exclude_patterns": ("path", "ls has ignore; or pass one directory as {}"),
-    "depth": ("path", "pass one file or directory as {}; read_file with outline shows definitions"),
-    "substring_matching": ("name", "grep_content finds a part of a {}"),
-    "regex": ("name", "pass the {} that the expression finds"),
-    "containing_symbol_name_path": ("name", "write the class before the {}, as in Cart.total"),
-    "restrict_search_to_code_files": ("file_type", "{} chooses the files of one language"),
-    "occurrence_ids": ("pattern", "write a {} that matches only what should change; the preview shows all of it"),
-    "expected_count": ("apply", "the preview counts the replacements; then pass {}"),
-    "case_sensitive": ("name", "the case of a {} counts; grep_content can ignore it"),
-    "sort_by": ("path", "entries are sorted by name; find_files can sort by age below a {}"),
+    name: (arguments, text)
+    for names, arguments, text in (
+        ("max_matches_per_file max_count max_per_file", "max_matches", "{} limits the matches of all files together"),
+        ("old_string new_string old_text edits", "pattern", "pass the old text as {}, with fixed_strings=True"),
+        ("replace_all allow_multiple allow_multiple_occurrences", "pattern", "all that {} matches is replaced"),
+        ("include_kinds exclude_kinds kind", "name", "the answer has definitions and kinds of uses of {} apart"),
+        ("include_body include_info", "name", "the answer has the lines of each {}, which read_file shows"),
+        ("max_answer_chars max_output_tokens", "limit max_matches end_line path", "{} makes an answer shorter"),
+        ("respect_gemini_ignore", "file_pattern ignore pattern", "{} leaves out more files than ignore files do"),
+        ("-v invert_match", "pattern", "no {} finds lines that do not match; read_file shows all lines"),
+        ("-w word_regexp whole_word", "pattern", r"write \b before and after the word in {}"),
+        ("-L files_without_match", "path", "find_files lists all files of {}, also those without match"),
+        ("-r", "pattern", "{} is only searched for; replace_content replaces it in a workspace that may write"),
+        ("include exclude use_default_excludes", "path", "find_files finds files; pass their paths as {}, in a list"),
+        ("pages", "path", "read_file shows text; grep_content with inside searches a document that is its {}"),
+        ("mode indentation", "outline", "{} gives the lines of each definition, which ranges reads"),
+        (
+            "recursive",
+            "path",
+            "a pattern of find_files that begins with a slash, as /*.py, stays in the directory of {}",
+        ),
+        ("offset", "limit", "a larger {} shows more"),
+        ("exclude_patterns", "path", "ls has ignore; or pass one directory as {}"),
+        ("depth", "path", "pass one file or directory as {}; read_file with outline shows definitions"),
+        ("substring_matching", "name", "grep_content finds a part of a {}"),
+        ("regex", "name", "pass the {} that the expression finds"),
+        ("containing_symbol_name_path", "name", "write the class before the {}, as in Cart.total"),
+        ("restrict_search_to_code_files", "file_type", "{} chooses the files of one language"),
+        ("occurrence_ids expected_count", "pattern", "the preview counts all that {} matches"),
+        ("case_sensitive", "name", "the case of a {} counts; grep_content can ignore it"),
+        ("sort_by", "path", "entries are sorted by name; find_files can sort by age below a {}"),
+    )
+    for name in names.split()
 }
 """What to do in place of arguments that cannot be honoured: arguments of a tool, and a text with the first it has."""
 
