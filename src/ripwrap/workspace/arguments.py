@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic import (
-    AliasChoices,
-    AliasGenerator,
     BaseModel,
     BeforeValidator,
     Field,
@@ -220,6 +218,9 @@ _OTHER_NAMES: Mapping[str, str] = {
 _MEANS: Mapping[str, Mapping[Any, tuple[str, Any] | None]] = {
     name: values
     for names, values in (
+        ("only_matching -o", {True: ("context_lines", 0), False: None}),
+        ("names_only files_with_matches -l", {True: ("output_mode", "files_with_matches"), False: None}),
+        ("count -c", {True: ("output_mode", "count"), False: None}),
         ("is_regexp is_regex", {True: None, False: ("fixed_strings", True)}),
         ("respect_git_ignore skip_ignored_files use_default_excludes", {True: None, False: ("include_ignored", True)}),
         ("replace_all allow_multiple allow_multiple_occurrences", {True: None}),
@@ -395,23 +396,10 @@ def without_excluded(values: dict[str, Any], name: str, every: str) -> dict[str,
     globs = [f"!{glob.removeprefix('!')}" for text in excluded for glob in comma_separated(str(text))]
     if not globs:
         return kept
-    given = next((kept.pop(key) for key in (name, *ALIASES.get(name, ())) if key in kept), every)
-    return kept | {name: ", ".join(filter(None, [str(_join_globs(given)), *globs]))}
+    return kept | {name: ", ".join(filter(None, [str(_join_globs(kept.get(name, every))), *globs]))}
 
 
-def is_given(values: Mapping[str, Any], name: str) -> bool:
-    """Return True if an argument is given, by its name or by an alias."""
-    return not values.keys().isdisjoint((name, *ALIASES.get(name, ())))
-
-
-class ToolArguments(
-    BaseModel,
-    frozen=True,
-    extra="forbid",
-    coerce_numbers_to_str=True,
-    defer_build=True,
-    alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, *ALIASES.get(name, ()))),
-):
+class ToolArguments(BaseModel, frozen=True, extra="forbid", coerce_numbers_to_str=True, defer_build=True):
     """Base class of the arguments of all tools."""
 
     foreign: ClassVar[frozenset[str]] = frozenset()
@@ -421,10 +409,8 @@ class ToolArguments(
 
     @model_validator(mode="before")
     @classmethod
-    def _read_habits(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Leave out the files that should be excluded; in other tools, `head_limit=0` means no limit."""
-        if str(given.get("head_limit")).strip() == "0":
-            given = {**given, "head_limit": MAX_NUMBER}
+    def _exclude(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Leave out the files that should be excluded."""
         return without_excluded(given, "file_pattern", "") if "file_pattern" in cls.model_fields else given
 
 
@@ -561,14 +547,13 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str], model: type[ToolA
                 implied |= _meant(name, value, names)
             continue
         own = names[plain]
-        key = plain if plain in ALIASES.get(own, ()) else own
-        twice = [other for other in known if names.get(other) == own]
-        if not twice:
-            known[key] = value
-        elif known[twice[0]] != value:
-            raise ValueError(f"{twice[0]} and {name} name the same argument, but their values differ; pass only one")
-    given_names = {names.get(one) for one in known}
-    return {name: value for name, value in implied.items() if name not in given_names} | known
+        if plain != own and own in ("before_context", "after_context"):
+            implied["context_lines"] = 0  # as in rg, without -C
+        # In other tools, `head_limit=0` means no limit.
+        read = MAX_NUMBER if plain == "head_limit" and str(value).strip() == "0" else value
+        if known.setdefault(own, read) != read:
+            raise ValueError(f"{own} and {name} name the same argument, but their values differ; pass only one")
+    return implied | known
 
 
 def _flat(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -20,7 +20,7 @@ from ripwrap._code.outline import Section, levels_of, outline_rows
 from ripwrap._code.treesitter.parser import is_supported
 from ripwrap._operations.expand import MAX_SOURCE_BYTES
 from ripwrap._system.concurrency import CANCELLED
-from ripwrap._text import ALIASES, as_utf8, cut_text, in_seconds, plural, shown_path
+from ripwrap._text import as_utf8, cut_text, in_seconds, plural, shown_path
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Model
 from ripwrap.workspace.arguments import (
@@ -29,7 +29,6 @@ from ripwrap.workspace.arguments import (
     SEPARATOR,
     TOOL_ERRORS,
     ToolArguments,
-    is_given,
     join_paths,
     join_ranges,
     labels,
@@ -124,14 +123,12 @@ class ReadFileArguments(ToolArguments, frozen=True):
         """
         values = _each_with_ranges(given)
         limit = values.pop("limit", 0)
-        for name in ("start_line", *ALIASES["start_line"]):
-            if re.fullmatch(r"-[1-9]\d*", str(values.get(name))):
-                values["tail"] = str(values.pop(name))[1:]
-                return values
-        start = next((values[name] for name in ("start_line", *ALIASES["start_line"]) if name in values), 1)
-        if limit and not is_given(values, "end_line"):
+        if re.fullmatch(r"-[1-9]\d*", str(values.get("start_line"))):
+            values["tail"] = str(values.pop("start_line"))[1:]
+            return values
+        if limit and "end_line" not in values:
             try:
-                values["end_line"] = max(int(start), 1) + int(limit) - 1
+                values["end_line"] = max(int(values.get("start_line", 1)), 1) + int(limit) - 1
             except (TypeError, ValueError):
                 values["end_line"] = limit  # validation refuses it with an error that quotes the given value
         return values
@@ -158,8 +155,7 @@ def _each_with_ranges(given: Mapping[str, Any]) -> dict[str, Any]:
 
     `path` then has the paths, and `ranges` the ranges of each, separated by NUL characters.
     """
-    name = next((one for one in ("path", *ALIASES["path"]) if one in given), "path")
-    value = given.get(name)
+    value = given.get("path")
     files = parse_strings(value) if isinstance(value, str) and re.match(r"\s*\[\s*\{", value) else value
     files = [files] if isinstance(files, Mapping) else files
     if not isinstance(files, list) or not any(isinstance(one, Mapping) for one in cast("list[object]", files)):
@@ -179,9 +175,9 @@ def _each_with_ranges(given: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError('a file in a list must be as in {"path": "a.py", "lines": "3-9"}, with one path')
         ranges = [str(each) for each in file.line_ranges()] if file.chooses_lines else []
         chosen.setdefault(file.path, []).extend(ranges)
-    if is_given(given, "ranges"):
+    if "ranges" in given:
         raise ValueError("ranges cannot be combined with files that have lines of their own; leave out one of them")
-    return {**given, name: [*chosen], "ranges": "\0".join(map(",".join, chosen.values()))}
+    return {**given, "path": [*chosen], "ranges": "\0".join(map(",".join, chosen.values()))}
 
 
 def _is_list(value: object) -> bool:
