@@ -13,12 +13,20 @@ from ripwrap.models import PathError
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Run of rg that is a part of a search."""
+    """Run of rg that is a part of a search.
 
-    query: Query  # if it has a place, the run is replaced by the runs of that place
-    change: Change | None = None  # of rg's output
-    in_order: bool = False  # files come after those of all earlier runs, as rg writes them; of the others in path order
-    output: bytes | None = None  # to read in place of a run of rg
+    Attributes:
+        query: Query of the run. If it has a place, the run is replaced by the runs of that place.
+        change: Change of rg's output; `None` if the output is taken as it is.
+        in_order: True if the files of this run come after those of all earlier runs, in the order of rg's output. The
+            files of other runs are in path order, over all these runs.
+        output: Output to read in place of a run of rg; `None` runs rg.
+    """
+
+    query: Query
+    change: Change | None = None
+    in_order: bool = False
+    output: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
