@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     AliasGenerator,
     BaseModel,
@@ -265,8 +266,39 @@ def join_paths(value: Any) -> Any:
     return cast("Any", value)
 
 
+_BETWEEN = re.compile(r"([^\s:{]*?)(\.\.\.?)([^\s:{]*)")
+"""Pattern of a range of commits, such as `v1..v2`; names of refs have no two dots (git-check-ref-format(1))."""
+
+
+def two_revs(value: str) -> tuple[str, str, str] | None:
+    """Return the older revision, the dots and the newer revision of a range of commits; `None` for another text."""
+    found = _BETWEEN.fullmatch(value)
+    return found and (found[1] or "HEAD", found[2], found[3] or "HEAD")
+
+
+def check_revs(value: str) -> str:
+    """Check one revision, or a range of commits."""
+    for one in (two_revs(value) or (value,))[::2]:
+        check_rev(one)
+    return value
+
+
+def check_rev(value: str) -> str:
+    """Check a revision, or an empty text, which stands for the files on the disk."""
+    if two_revs(value):
+        raise PydanticCustomError(
+            "rev",
+            "one revision of git, such as 'v1.2' (the tool `history` shows the commits and changes between two)",
+            {},
+        )
+    if value and (value.startswith(("-", "^")) or "\0" in value or value != value.strip()):
+        raise PydanticCustomError("rev", "a revision of git, such as 'v1.2' or 'main~3'", {})
+    return value
+
+
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 Globs: TypeAlias = Annotated[str, BeforeValidator(_join_globs)]
+Rev: TypeAlias = Annotated[str, AfterValidator(check_rev)]
 StringList: TypeAlias = Annotated[list[str], BeforeValidator(parse_strings)]
 
 

@@ -15,6 +15,7 @@ from ripwrap.workspace.arguments import (
     EXCLUDING,
     Globs,
     Number,
+    Rev,
     ToolArguments,
     is_given,
     is_true,
@@ -62,7 +63,7 @@ class GrepContentArguments(ToolArguments, frozen=True):
     include_ignored: bool = False
     sections: bool = False
     expand: Expand = "none"
-    rev: str = ""
+    rev: Rev = ""
     inside: Globs = ""
 
     @model_validator(mode="before")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from ripwrap._system.concurrency import CANCELLED
@@ -24,6 +25,9 @@ from ripwrap._text import as_utf8, path_from_shown, shown_path
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
 from ripwrap.workspace.deny import DeniedPaths, DenyRules
+
+if TYPE_CHECKING:
+    from ripwrap.sources.git import RevisionTree
 
 
 def file_path(uri: str) -> tuple[str, str]:
@@ -66,6 +70,7 @@ class RootLocation:
     paths: tuple[str, ...]
     prefix: str
     sep: str = os.sep
+    revision: "RevisionTree | None" = None
 
     def has(self, path: str | None) -> bool:
         """Return True if a path that rg prints is in this location, and False for `None`; no I/O."""
@@ -84,6 +89,8 @@ class RootLocation:
     @property
     def is_file(self) -> bool:
         """True if the location is a single file."""
+        if self.revision is not None:
+            return self.revision.is_file
         target = os.path.join(self.cwd, self.paths[0])
         texts = active_overlay()
         return not self.several and (os.path.isfile(target) or (texts is not None and texts.is_file(target)))
@@ -126,16 +133,23 @@ class Sandbox:
 
         Unless `exact` is set, the path may have the escapes with which answers show control characters.
         """
+        candidates = self.candidates(path, exact=exact)
+        if len(self.roots) > 1 and os.path.normpath(path) == os.curdir:
+            common = self._common()
+            return RootLocation(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
+        return self._existing(path, candidates)
+
+    def candidates(self, path: str, *, exact: bool = False, in_revision: bool = False) -> list[tuple[str, str]]:
+        """Return what a path may stand for: pairs of a root and a path below it, which need not exist.
+
+        In a revision, links on the disk do not count.
+        """
         _check_text(path)
         if self._windows and (reason := why_misleading(path, self.roots)):
             raise AccessDeniedError(
                 f"{path} {reason}; name a file or directory below a root", path=path, roots=self.roots
             )
         self._check_roots()
-        several = len(self.roots) > 1
-        if several and os.path.normpath(path) == os.curdir:
-            common = self._common()
-            return RootLocation(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
         if path.startswith("file:///"):
             try:  # an address of a resource, as the MCP server has them; a query is left out
                 path = file_path(path)[0]
@@ -146,14 +160,14 @@ class Sandbox:
         if glob := next(filter(None, map(self.denied_by, readings)), None):
             said = f'{shown_path(path)} is denied by "{glob}"; pass another path'
             raise AccessDeniedError(said, path=path, roots=self.roots, denied_by=glob)
-        candidates = [held for held in map(self._held, readings) if held]
+        candidates = [held for held in map(self._named if in_revision else self._held, readings) if held]
         if not candidates:
             raise AccessDeniedError(
                 f"{shown_path(path)} is outside of the allowed directories: {', '.join(map(shown_path, self.roots))}",
                 path=path,
                 roots=self.roots,
             )
-        return self._existing(path, candidates)
+        return candidates
 
     def locate_file(self, path: str, instead: str) -> RootLocation:
         """Return the location of a file; `instead` says in the error about a directory what to do."""
@@ -254,6 +268,14 @@ class Sandbox:
         except ValueError:
             names = ", ".join(map(shown_path, self.roots))
             raise ValueError(f"the roots are on several drives; name one of them as path: {names}") from None
+
+    def _named(self, path: str) -> tuple[str, str] | None:
+        """Return the root that contains a path by its name, and the part below the root; else those of the disk."""
+        named = PurePath(os.path.normpath(path))
+        for root in self.roots:
+            if (relative := below(named, PurePath(root))) is not None:
+                return root, relative
+        return self._held(path)
 
     def _held(self, path: str) -> tuple[str, str] | None:
         """Return the root that contains the real path, and the part below the root; `None` if no root contains it."""
