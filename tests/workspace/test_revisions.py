@@ -1,6 +1,7 @@
 """`rev`: each reading tool answers about a commit as it answers about a checkout of this commit."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,10 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("read_file", {"path": "src/a.py", "outline": True}),
     ("read_file", {"path": "src/a.py", "tail": 2}),
     ("read_file", {"path": ["src/a.py", "dir/sub/deep.txt", "nope.py"]}),
-    ("read_file", {"path": "dir/sub/deep.txt"}),
+    ("read_file", {"path": "dir/sub/deep.txt:2"}),
+    ("find_files", {"path": ["src", "was_folder"]}),
+    ("grep_content", {"pattern": ["total", "rest"], "path": ["dir", "src/gone.py", "src"]}),
+    ("ls", {"path": ["src", "dir/sub"]}),
     ("read_file", {"path": "dir/\xfc\\x01.txt"}),
     ("read_file", {"path": "dir/b,c[x].txt"}),
     ("read_file", {"path": "was_folder/x.py"}),
@@ -162,13 +166,14 @@ def test_paths_of_the_disk_and_of_links_name_the_revision(versions: tuple[Path, 
     git(root, "add", "-A")
     git(root, "commit", "-qm", "links")
     workspace = sync.Workspace(root, deny=DENY)
-    for call in (workspace.read_file, workspace.ls, workspace.tree, workspace.find_files):
-        name = {"path": "only_on_disk.py"}
-        assert call(**name, rev="v1").startswith("Error: only_on_disk.py does not exist in v1; it is on the disk")
-        assert call(path="link", rev="HEAD").startswith("Error: link is a link in HEAD")
-        assert "src/a.py" in call(path="link", rev="HEAD")
-        assert "does not exist in v1" in call(path="out/passwd", rev="v1")
-        assert "does not exist in HEAD" in call(path="out/passwd", rev="HEAD")
+    for call in (workspace.read_file, workspace.ls, workspace.tree, partial(workspace.find_files, "*")):
+        assert call("only_on_disk.py", rev="v1").startswith(
+            "Error: only_on_disk.py does not exist in v1; it is on the disk"
+        )
+        assert call("link", rev="HEAD").startswith("Error: link is a link in HEAD")
+        assert "src/a.py" in call("link", rev="HEAD")
+        assert "does not exist in v1" in call("out/passwd", rev="v1")
+        assert "does not exist in HEAD" in call("out/passwd", rev="HEAD")
 
 
 def test_link_of_the_disk_is_a_directory_of_the_revision(versions: tuple[Path, Path]) -> None:

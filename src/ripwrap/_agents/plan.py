@@ -293,7 +293,11 @@ def _planned(target: Target, *, install: bool) -> ConfigChange:
     if real != os.path.join(os.path.realpath(target.base), shown):
         shown = f"{shown} (a link to {real})"
     try:
-        _check_link(target, real)
+        # A link in a project may lead to any file, so no text is written outside of the project. An entry is added only
+        # to a file that parses as a configuration, so links to such files are followed.
+        inside = Path(real).is_relative_to(os.path.realpath(target.base))
+        if not inside and target.base != Path.home() and isinstance(target.edit, TextBlock):
+            raise ValueError(f"it leads out of the project, to {real}")
         if not os.path.lexists(path):
             made = _made(target, path)
             refuse_protected(real)
@@ -328,16 +332,6 @@ def _read(real: str) -> tuple[bytes, FileState]:
     if state.status.st_nlink > 1:
         raise ValueError("it has several names (hard links), of which only one would change; make it one file")
     return content, state
-
-
-def _check_link(target: Target, real: str) -> None:
-    """Refuse to write text to a file outside of the project: a link in a project may lead to any file.
-
-    An entry is added only to a file that parses as a configuration, so links to such files are followed.
-    """
-    inside = Path(real).is_relative_to(os.path.realpath(target.base))
-    if not inside and target.base != Path.home() and isinstance(target.edit, TextBlock):
-        raise ValueError(f"it leads out of the project, to {real}")
 
 
 def _made(target: Target, path: Path) -> str:

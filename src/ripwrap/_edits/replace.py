@@ -68,11 +68,7 @@ class ReplacePlan(EditPlan, frozen=True):
     """
 
     async def apply(
-        self,
-        *,
-        select: Select | None = None,
-        break_hard_links: bool = False,
-        journals: StrPath | None = None,
+        self, *, select: Select | None = None, break_hard_links: bool = False, journals: StrPath | None = None
     ) -> AppliedEdits:
         """Write the replacements, all or none.
 

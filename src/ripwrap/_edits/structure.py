@@ -271,10 +271,6 @@ async def run_code(request: CodeRequest, rg: Rg) -> AsyncGenerator[CodeItem]:
 
 def run_code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Generator[CodeItem]:
     """Search code by its syntax, and yield the matches and errors, blocking."""
-    return _code_blocking(request, rg, check_timeout(timeout))
-
-
-def _code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Generator[CodeItem]:
     run = DeadlineRunner(BlockingRunner(rg, timeout=timeout), timeout)
     with CodeSearch(request) as search:
         found = run_blocking(search.begin(run))

@@ -280,12 +280,8 @@ def run_columns_blocking(
     request: StreamRequest[Columns], answer: "ColumnsAnswer", rg: Rg, timeout: float | None
 ) -> Generator[Columns]:
     """Run rg and yield the batches, blocking. Before an error or a timeout, yield the matches found until then."""
-    return _with_rest(run_stream_blocking(request, rg, timeout), answer)
-
-
-def _with_rest(found: Generator[Columns], answer: "ColumnsAnswer") -> Generator[Columns]:
     try:
-        with closing(found) as batches:
+        with closing(run_stream_blocking(request, rg, timeout)) as batches:
             yield from batches
     except Exception:
         yield from answer.take_rest()
@@ -300,9 +296,9 @@ class ColumnsAnswer:
             raise TypeError(f"batch must be an int, got {type(batch).__name__}")
         if batch < 1:
             raise ValueError(f"batch must be at least 1, got {batch}")
+        self._batch = batch
         self.full: bool = limit == 0
         self._left = check_limit(limit)
-        self._batch = batch
         self._decoder = ColumnDecoder()
         self._parts: deque[Columns] = deque()
         self._rows = 0

@@ -258,10 +258,7 @@ class _CountCollector(MatchCollector):
 async def collect_page(
     run: Runner, query: Query, page: PageRequest, seconds: float | None, density: Density
 ) -> MatchCollector:
-    """Collect the page of a search, and count all matches, in one run of rg or in several.
-
-    Of a query whose results are streamed, only the first matches are collected, in the order in which rg sorts them.
-    """
+    """Collect the page of a search, and count all matches, in one run of rg or in several."""
     if query.streamed:
         return await run.collect(Step(query, lambda: _first_matches(query, page), seconds))
     if not _allows_two_runs(query, page):

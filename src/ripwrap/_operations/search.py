@@ -294,14 +294,11 @@ class CaptureAnswer(MatchAnswer):
 def with_groups(match: Match, groups: "Groups | None") -> CapturedMatch:
     """Return a copy of `match` with its groups, which are read from the replacements of its submatches."""
     if groups is None:
-        raise SearchError(
-            HintedText(
-                "ripwrap cannot find the groups of the pattern, because the pattern has syntax that ripwrap does not "
-                "know; leave ",
-                Hint("captures", kind="omit"),
-                " out",
-            )
+        said = (
+            "ripwrap cannot find the groups of the pattern, because the pattern has syntax that ripwrap does not "
+            "know; leave "
         )
+        raise SearchError(HintedText(said, Hint("captures", kind="omit"), " out"))
     captures: list[Captures] = []
     for hit in match.submatches:
         if hit.replacement is None:

@@ -25,7 +25,7 @@ from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError, named_paths
 from ripwrap.models import Match
-from ripwrap.options import SearchOptions, StrPath, check_timeout
+from ripwrap.options import SearchOptions, StrPath
 from ripwrap.places.where import placed_search, refuse_places
 from ripwrap.results import MatchChange
 
@@ -290,10 +290,6 @@ async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange
 
 def run_watch_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
     """Blocking: search, search again after each burst of changes, and yield the added and the removed matches."""
-    return _run_blocking(request, rg, check_timeout(timeout))
-
-
-def _run_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
     waiter, before = request.waiter(), _ByFile()
     check_cwd(request.search.cwd)
     deadline = math.inf if timeout is None else time.monotonic() + timeout

@@ -415,14 +415,8 @@ _COMPILE_OPTIONS = ("pcre2", "engine", "no_unicode", "dfa_size_limit", "regex_si
 
 _MATCH_OPTIONS = (
     *_COMPILE_OPTIONS,
-    "ignore_case",
-    "smart_case",
-    "case_sensitive",
-    "fixed_strings",
-    "word_regexp",
-    "line_regexp",
-    "multiline_dotall",
-    "null_data",
+    *("ignore_case", "smart_case", "case_sensitive", "fixed_strings", "word_regexp", "line_regexp"),
+    *("multiline_dotall", "null_data"),
 )
 """Options that decide what a pattern matches in a text."""
 
@@ -544,10 +538,7 @@ def group_count(result: str, largest: int) -> int:
 
 
 def name_probe(patterns: Sequence[str], name: str) -> str:
-    """Return a pattern with the groups of `patterns`, and before them another group with this name.
-
-    rg cannot compile the returned pattern if `patterns` already have a group with this name.
-    """
+    """Return a pattern with the groups of `patterns`, and before them another group with this name."""
     return f"(?P<{name}>){_never(patterns)}"
 
 

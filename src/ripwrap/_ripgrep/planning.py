@@ -62,10 +62,7 @@ async def divide_in_time(part: Part, run: Runner, seconds: float | None) -> Plan
 
 
 class _Joined:
-    """Runs of a plan, with the runs of its place in place of each run that has one.
-
-    Further runs come plan by plan, after the runs of all plans.
-    """
+    """Runs of a plan, with the runs of its place in place of each run that has one."""
 
     def __init__(self, made: Plan, run: Runner, left: Callable[[], float | None]) -> None:
         self._made, self._run, self._left = made, run, left
@@ -327,14 +324,12 @@ def _counted(part: Part) -> Part:
 
 
 def _order_error(query: Query, lines: int) -> SearchError:
+    said = (
+        f"rg cannot sort the files of all {len(query.paths)} paths together, because this system needs {lines} "
+        "command lines for so many paths; pass fewer paths, leave out "
+    )
     return SearchError(
         HintedText(
-            f"rg cannot sort the files of all {len(query.paths)} paths together, because this system needs {lines} "
-            "command lines for so many paths; pass fewer paths, leave out ",
-            Hint("sort", kind="omit"),
-            " and ",
-            Hint("sortr", kind="omit"),
-            ", or pass ",
-            Hint("sort", "path"),
+            said, Hint("sort", kind="omit"), " and ", Hint("sortr", kind="omit"), ", or pass ", Hint("sort", "path")
         )
     )

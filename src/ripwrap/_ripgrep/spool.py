@@ -173,11 +173,7 @@ class Feed:
         return self._async is not None
 
     def fill(self, batch: Batch) -> None:
-        """Take items and write them into the batch.
-
-        The method returns when the batch is full, when there are no more items, when `SLOW_SECONDS` or the time limit
-        have passed, or after an error, which it stores in `error`.
-        """
+        """Take items and write them into the batch."""
         self._spool.sweep()
         begun = time.monotonic()
         try:

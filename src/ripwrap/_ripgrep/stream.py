@@ -31,7 +31,7 @@ from ripwrap._system.concurrency import in_thread
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import UnknownTypeError
-from ripwrap.options import check_callback, check_timeout
+from ripwrap.options import check_callback
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -96,14 +96,11 @@ async def _feed(answer: Answer[T], chunk: bytes) -> Iterator[T]:
 
 
 def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Check the time limit, run rg and yield the items, blocking; see `run_stream()`."""
-    return _stream_blocking(request.query, request.answer, rg, check_timeout(timeout))
-
-
-def _stream_blocking(query: Query, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
+    """Run rg and yield the items, blocking; see `run_stream()`."""
+    answer = request.answer
     if answer.full:
         return
-    begun, query = time.monotonic(), replace(query, streamed=True)
+    begun, query = time.monotonic(), replace(request.query, streamed=True)
     check_named_blocking(query)
     binary = find_usable_rg_blocking(query, rg, timeout)
     planned = Plan((Part(query),)) if query.is_plain else _plan_blocking(query, binary, timeout, begun)

@@ -151,10 +151,7 @@ class Disk:
 
     def read(self, path: str, max_bytes: int = sys.maxsize) -> tuple[bytes, FileState]:
         """Return the content of a regular file, and its metadata; of a file that is too large, no more is read."""
-        with (
-            _opened_folder(path) as (name, folder),
-            opened(lambda: os.open(name, _READ, dir_fd=folder)) as descriptor,
-        ):
+        with _opened_folder(path) as (name, folder), opened(lambda: os.open(name, _READ, dir_fd=folder)) as descriptor:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise FileNotFoundError(errno.ENOENT, "it is not a regular file any more", path)
@@ -300,7 +297,12 @@ def _copy_metadata(descriptor: int, path: str, state: FileState) -> None:
     if (mine.st_uid, mine.st_gid) != (status.st_uid, status.st_gid):
         os.fchown(descriptor, status.st_uid, status.st_gid)
     for name, value in state.attributes:
-        _set_attribute(descriptor, name, value)
+        if sys.platform == "linux":
+            try:
+                os.setxattr(descriptor, name, value)
+            except OSError:
+                if not name.startswith(_OPTIONAL_ATTRIBUTES):
+                    raise
     os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
@@ -313,15 +315,6 @@ def _attributes(descriptor: int) -> tuple[tuple[str, bytes], ...]:
                 with suppress(OSError):  # only a privileged process may read it
                     found.append((name, os.getxattr(descriptor, name)))
     return tuple(found)
-
-
-def _set_attribute(descriptor: int, name: str, value: bytes) -> None:
-    if sys.platform == "linux":
-        try:
-            os.setxattr(descriptor, name, value)
-        except OSError:
-            if not name.startswith(_OPTIONAL_ATTRIBUTES):
-                raise
 
 
 def _replace_by_path(source: str, target: str, state: FileState) -> None:

@@ -24,10 +24,7 @@ NAME = "rg.exe" if os.name == "nt" else "rg"
 
 
 def folder() -> Path:
-    """Return the directory of the cache, which may not exist: `RIPWRAP_CACHE_DIR`, or `ripwrap` in the user's cache.
-
-    If the home directory is needed and the user has none, return a relative path, which `why_untrusted()` rejects.
-    """
+    """Return the directory of the cache, which may not exist: `RIPWRAP_CACHE_DIR`, or `ripwrap` in the user's cache."""
     try:
         if setting := os.environ.get("RIPWRAP_CACHE_DIR"):
             return Path(setting).expanduser().absolute()
@@ -152,14 +149,7 @@ def write_record(rg: Path, sha256: str) -> None:
     (rg.parent / RECORD).write_text(json.dumps(about))
 
 
-VARIABLES = (
-    "RIPWRAP_RG",
-    "RIPWRAP_CACHE_DIR",
-    "RIPWRAP_OFFLINE",
-    "RIPWRAP_MIRROR",
-    "RIPWRAP_VERSION",
-    "RIPWRAP_SHA256",
-)
+VARIABLES = tuple(f"RIPWRAP_{name}" for name in ("RG", "CACHE_DIR", "OFFLINE", "MIRROR", "VERSION", "SHA256"))
 """Environment variables that this package reads."""
 
 

@@ -248,13 +248,8 @@ def hash_in_sidecar(content: bytes, url: str) -> str:
     }
     if len(found) != 1:
         shown = redact(url)
-        raise DownloadFailedError(
-            HintedText(
-                f"{shown} must have one SHA-256, got {len(found)}: {text[:100]!r}; check the mirror, or pass ",
-                Hint("sha256"),
-            ),
-            url=shown,
-        )
+        said = f"{shown} must have one SHA-256, got {len(found)}: {text[:100]!r}; check the mirror, or pass "
+        raise DownloadFailedError(HintedText(said, Hint("sha256")), url=shown)
     return found.pop().lower()
 
 
@@ -325,10 +320,8 @@ def _transport_error(error: httpx.TransportError, url: str) -> DownloadFailedErr
 def _checksum_error(url: str, expected: str, actual: str, start: bytes) -> ChecksumMismatchError:
     shown = redact(url)
     looks = "" if start.startswith((b"\x1f\x8b", b"PK")) else f"; it is not an archive, it starts with {start!r}"
-    return ChecksumMismatchError(
+    said = (
         f"{shown} is not the released file{looks}: expected SHA-256 {expected}, got {actual}. The file was deleted. A "
-        "proxy or captive portal may have changed it; try another network or RIPWRAP_MIRROR=…",
-        url=shown,
-        expected=expected,
-        actual=actual,
+        "proxy or captive portal may have changed it; try another network or RIPWRAP_MIRROR=…"
     )
+    return ChecksumMismatchError(said, url=shown, expected=expected, actual=actual)

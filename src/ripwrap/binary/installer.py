@@ -337,10 +337,7 @@ def _install_any(
     publish: Callable[[Path, Path], Path],
     check: Callable[[Path, str, str], None] | None,
 ) -> tuple[str, bool]:
-    """Try the targets in order, until an rg could be downloaded and passes `check`; return its path, and True.
-
-    A target is a kind of machine, such as `x86_64-unknown-linux-musl`; several may suit this machine.
-    """
+    """Try the targets in order, until an rg could be downloaded and passes `check`; return its path, and True."""
     failure: BinaryError | None = None
     for target in candidates:
         try:

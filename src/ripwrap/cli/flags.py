@@ -56,7 +56,6 @@ class StreamOptions(RunOptions):
     no_config: Annotated[bool, Option("Accepted; files of rg's options are never read", RIPWRAP)] = False
 
 
-HERE = RunOptions()
 STREAMS = StreamOptions()
 
 NOT_FOR_REPLACE = ("invert_match", "passthru", "replace", "no_line_number")
@@ -139,7 +138,7 @@ class PatternFlags:
 
     def of(self, pattern: str | None, paths: Sequence[str], cwd: str) -> tuple[str | tuple[str, ...], Sequence[str]]:
         """Return the patterns and paths of a search, of which `pattern` and `paths` are the arguments."""
-        if self == NO_PATTERNS:
+        if not (self.regexp or self.file):
             if pattern is None:
                 raise ValueError("PATTERN is missing; see `ripwrap search --help`")
             return pattern, paths
@@ -156,7 +155,6 @@ class PatternFlags:
         return STDIN in self.file
 
 
-NO_PATTERNS = PatternFlags()
 MATCHES_NOTHING = (r"[^\s\S]",)
 """Patterns of an empty file of patterns; the library takes no empty list."""
 
@@ -228,7 +226,6 @@ class LineFlags:
 
 
 PLAIN = LineFlags()
-LINES = ModeFlags()
 
 
 @dataclass(frozen=True)
@@ -277,9 +274,6 @@ class ManyRoots:
         if lone and not self.repositories:
             raise ValueError(f"{lone[0]} needs --repositories; add --repositories, or leave {lone[0]} out")
         return bool(self.repositories)
-
-
-NO_NEAR, NO_ROOTS, IN_CWD = NearOptions(), ManyRoots(), SearchRun()
 
 
 @dataclass(frozen=True)
@@ -357,9 +351,6 @@ class HistoryFlags:
         if self.since is not None and not self.history:
             raise ValueError("--since needs --history; add --history, or leave --since out")
         return self.history
-
-
-FILES, NO_HISTORY = PlaceFlags(), HistoryFlags()
 
 
 def placed(

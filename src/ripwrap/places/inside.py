@@ -285,11 +285,7 @@ class _Inside:
 
 
 def in_files(
-    query: Query,
-    inside: str | Iterable[str],
-    limits: ArchiveLimits = ArchiveLimits(),
-    *,
-    inner: Place | None = None,
+    query: Query, inside: str | Iterable[str], limits: ArchiveLimits = ArchiveLimits(), *, inner: Place | None = None
 ) -> Query:
     """Return the query that searches files, and inside of archives, notebooks and documents."""
     return replace(query, place=InsidePlace(check_inside(inside), limits, inner))

@@ -11,14 +11,7 @@ from ripwrap._ranking.word_query import WordQuery
 from ripwrap._ripgrep.page_collector import TermCounts, path_order, shares
 from ripwrap._text import plural
 from ripwrap.options import check_callback
-from ripwrap.repositories.models import (
-    RepositoriesResult,
-    Root,
-    RootChunk,
-    RootError,
-    RootMatches,
-    Worker,
-)
+from ripwrap.repositories.models import RepositoriesResult, Root, RootChunk, RootError, RootMatches, Worker
 from ripwrap.repositories.requests import MatchesRequest, RootTask
 from ripwrap.repositories.scheduler import Arrival
 from ripwrap.results import FileMatches, GrepResult, RankedChunk
@@ -193,8 +186,7 @@ class ShardPlanner:
         shards = split_files(self._sizes, self._shards)
         return [
             replace(
-                self._task,
-                request=replace(self._request, files=tuple(files), unreadable=() if number else unreadable),
+                self._task, request=replace(self._request, files=tuple(files), unreadable=() if number else unreadable)
             )
             for number, files in enumerate(shards)
         ]

@@ -286,18 +286,11 @@ class MatchesRequest(_Whole[GrepResult]):
         request = grep_request(self.patterns, cwd, (), self.limit, None, 0, self.timeout, self.options, explain=False)
         if self.files is None:
             return request
-        return request.within(shard_candidates(self.files, self.options, self.unreadable))
-
-
-def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tuple[PathError, ...]) -> Candidates:
-    """Return a `Candidates` object, with which rg searches only the files of a shard.
-
-    rg is given the directories of these files, not their paths, so it detects binary files as in a search of a root.
-    """
-    given = options.get("iglob") or ()
-    iglob = (given,) if isinstance(given, str) else tuple(given)
-    follow = options.get("follow") is not False
-    return Candidates(len(files), (), tuple(files), unreadable, None, follow, iglob)
+        # rg is given the directories of the files, so it detects binary files as in a search of a root.
+        given = self.options.get("iglob") or ()
+        iglob = (given,) if isinstance(given, str) else tuple(given)
+        follow = self.options.get("follow") is not False
+        return request.within(Candidates(len(self.files), (), tuple(self.files), self.unreadable, None, follow, iglob))
 
 
 @dataclass(frozen=True, slots=True)

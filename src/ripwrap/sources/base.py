@@ -204,8 +204,5 @@ def _owner(point: "EntryPoint") -> str:
 def check_installed(wanted: Format) -> None:
     """Raise `RipwrapError` if the package that a format needs is not installed."""
     if wanted.package and find_spec(wanted.package) is None:
-        raise RipwrapError(
-            HintedText(
-                f"{wanted.name!r} needs the package {wanted.distribution}: ", Hint(kind="install", target=_EXTRA)
-            )
-        )
+        said = f"{wanted.name!r} needs the package {wanted.distribution}: "
+        raise RipwrapError(HintedText(said, Hint(kind="install", target=_EXTRA)))

@@ -113,12 +113,8 @@ def fs(
     """
     several = (urls,) if isinstance(urls, str) else tuple(urls)
     if not several or not all(several):
-        raise ValueError(
-            HintedText(
-                Hint("urls", kind="correct"),
-                " must be one or more URLs such as 's3://bucket/*.gz'; got no URL, or an empty URL",
-            )
-        )
+        said = " must be one or more URLs such as 's3://bucket/*.gz'; got no URL, or an empty URL"
+        raise ValueError(HintedText(Hint("urls", kind="correct"), said))
     for url in several:
         if not isinstance(url, str):
             raise TypeError(f"a URL must be a str, got {type(url).__name__}")
@@ -258,13 +254,9 @@ class FileSystemSource(Source):
             except _SearchTimeoutError:
                 raise
             except Exception as error:
+                said = f"could not list {shown(url)}: {_text(error)}; check "
                 raise SearchError(
-                    HintedText(
-                        f"could not list {shown(url)}: {_text(error)}; check ",
-                        Hint("urls", kind="correct"),
-                        " and ",
-                        Hint("storage_options", kind="correct"),
-                    )
+                    HintedText(said, Hint("urls", kind="correct"), " and ", Hint("storage_options", kind="correct"))
                 ) from error
             found = found or bool(objects)
             for one in objects:

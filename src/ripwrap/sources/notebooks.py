@@ -51,10 +51,7 @@ def _cells(content: bytes) -> Iterator[tuple[Location, dict[str, Any]]]:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """Return the different texts of an output, one after another, without terminal codes; empty if it has none.
-
-    The texts of an output in HTML, Markdown and plain text often differ, and pictures are not read.
-    """
+    """Return the different texts of an output, one after another, without terminal codes; empty if it has none."""
     data = output.get("data")
     rich = cast("dict[str, object]", data) if isinstance(data, dict) else {}
     kinds = sorted((kind for kind in rich if kind.startswith("text/")), key=lambda kind: kind != "text/plain")

@@ -12,7 +12,7 @@ from ripwrap._ripgrep.stream import StreamRequest, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import FileCount
-from ripwrap.options import StrPath
+from ripwrap.options import StrPath, check_timeout
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 
@@ -37,7 +37,9 @@ def files_with_matches(
     """
     query = placed_search("files_with_matches()", pattern, cwd, paths, options, "files-with-matches")
     return run_stream_blocking(
-        StreamRequest(query, ListingAnswer(listing_decoder(counts=query.counts), limit)), rg, timeout=timeout
+        StreamRequest(query, ListingAnswer(listing_decoder(counts=query.counts), limit)),
+        rg,
+        timeout=check_timeout(timeout),
     )
 
 
@@ -59,7 +61,7 @@ def files_without_match(
     """
     query = placed_search("files_without_match()", pattern, cwd, paths, options, "files-without-match")
     decoder = listing_decoder(counts=query.counts, matching=False)
-    return run_stream_blocking(StreamRequest(query, ListingAnswer(decoder, limit)), rg, timeout=timeout)
+    return run_stream_blocking(StreamRequest(query, ListingAnswer(decoder, limit)), rg, timeout=check_timeout(timeout))
 
 
 @named_paths
@@ -83,7 +85,9 @@ def count(
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
     query = placed_search("count()", pattern, cwd, paths, options, "count", include_zero=include_zero)
-    return run_stream_blocking(StreamRequest(query, ListingAnswer(CountDecoder(), limit)), rg, timeout=timeout)
+    return run_stream_blocking(
+        StreamRequest(query, ListingAnswer(CountDecoder(), limit)), rg, timeout=check_timeout(timeout)
+    )
 
 
 @named_paths
@@ -106,7 +110,9 @@ def count_matches(
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
     query = placed_search("count_matches()", pattern, cwd, paths, options, "count-matches", include_zero=include_zero)
-    return run_stream_blocking(StreamRequest(query, ListingAnswer(CountDecoder(), limit)), rg, timeout=timeout)
+    return run_stream_blocking(
+        StreamRequest(query, ListingAnswer(CountDecoder(), limit)), rg, timeout=check_timeout(timeout)
+    )
 
 
 @named_paths

@@ -10,7 +10,7 @@ from ripwrap._ripgrep.progress import OnProgress
 from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
-from ripwrap.options import StrPath
+from ripwrap.options import StrPath, check_timeout
 from ripwrap.places.where import PlacedFileOptions, placed_files
 
 
@@ -70,4 +70,4 @@ def files(
     a `rev` that names no revision.
     """
     request = StreamRequest(placed_files("files()", cwd, paths, options), ListingAnswer(PathDecoder(), limit))
-    return run_stream_blocking(metered(request, on_progress, limit), rg, timeout=timeout)
+    return run_stream_blocking(metered(request, on_progress, limit), rg, timeout=check_timeout(timeout))

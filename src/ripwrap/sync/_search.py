@@ -18,7 +18,7 @@ from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import CapturedMatch, Match, Message
-from ripwrap.options import StrPath, check_limit
+from ripwrap.options import StrPath, check_limit, check_timeout
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 
@@ -131,7 +131,9 @@ def search(
     else:
         query = placed_search("search()", pattern, cwd, paths, options)
         answer = MatchAnswer(check_limit(limit))
-    return run_stream_blocking(metered(StreamRequest(query, answer), on_progress, limit), rg, timeout=timeout)
+    return run_stream_blocking(
+        metered(StreamRequest(query, answer), on_progress, limit), rg, timeout=check_timeout(timeout)
+    )
 
 
 @named_paths
@@ -155,4 +157,6 @@ def search_messages(
     errors of the summary include the parts of files that could not be read.
     """
     query = placed_search("search_messages()", pattern, cwd, paths, options, keeps_errors=True)
-    return run_stream_blocking(StreamRequest(query, MessageAnswer(check_limit(limit))), rg, timeout=timeout)
+    return run_stream_blocking(
+        StreamRequest(query, MessageAnswer(check_limit(limit))), rg, timeout=check_timeout(timeout)
+    )

@@ -13,7 +13,7 @@ from ripwrap._ripgrep.command import several_paths
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, named_paths
-from ripwrap.options import SearchOptions, StrPath
+from ripwrap.options import SearchOptions, StrPath, check_timeout
 from ripwrap.places.where import placed_search, refuse_places
 from ripwrap.results import MatchChange
 
@@ -81,4 +81,4 @@ def watch(
         raise ValueError(
             HintedText(Hint("quiet", kind="correct"), f" must be a finite number of seconds, 0 or more; got {quiet}")
         )
-    return run_watch_blocking(WatchRequest(query, quiet, include_git), rg, timeout=timeout)
+    return run_watch_blocking(WatchRequest(query, quiet, include_git), rg, timeout=check_timeout(timeout))

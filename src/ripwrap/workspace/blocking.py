@@ -276,6 +276,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         path: str = ".",
         *,
         limit: int = 50,
+        max_depth: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
         rev: str = "",
@@ -288,6 +289,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         Args:
             path (str): The directory to show; `.` is everything.
             limit (int): Maximum number of files and directories to show; default 50.
+            max_depth (int): Number of levels to show; 0, the default, is no limit.
             include_hidden (bool): Show hidden files, too.
             include_ignored (bool): Show files that .gitignore and the like exclude, too.
             rev (str): Show a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
@@ -295,7 +297,12 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         try:
             return self.text(
                 self.tree_result(
-                    path, limit=limit, include_hidden=include_hidden, include_ignored=include_ignored, rev=rev
+                    path,
+                    limit=limit,
+                    max_depth=max_depth,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:

@@ -17,7 +17,15 @@ from ripwrap._text import as_utf8, plural, shown, shown_path
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Model, PathError
 from ripwrap.results import RankedChunk
-from ripwrap.workspace.arguments import TOOL_ERRORS, Number, ToolArguments, labels, line_hashes, parse_arguments
+from ripwrap.workspace.arguments import (
+    TOOL_ERRORS,
+    Number,
+    PathList,
+    ToolArguments,
+    labels,
+    line_hashes,
+    parse_arguments,
+)
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.expansion import (
     MAX_DEFINITION_LINES,
@@ -50,7 +58,7 @@ class CodebaseSearchArguments(ToolArguments, frozen=True):
     """Arguments of `codebase_search()`."""
 
     query: str
-    path: str = "."
+    path: PathList = "."
     limit: Number = 30
 
 

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Unpack
@@ -22,6 +22,7 @@ from ripwrap.workspace.arguments import (
     EXCLUDING,
     TOOL_ERRORS,
     Number,
+    PathList,
     Rev,
     ToolArguments,
     VisibilityOptions,
@@ -74,9 +75,23 @@ class FindFilesArguments(ToolArguments, frozen=True):
     """Arguments of `find_files()`."""
 
     foreign: ClassVar[frozenset[str]] = frozenset({"case_sensitive", *_CASE, *EXCLUDING})
+    also: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        (
+            "glob",
+            "glob_pattern",
+            "file_pattern",
+            "file_mask",
+            "include",
+            "include_pattern",
+            "filename",
+            "file_name",
+            "name",
+        ),
+        "pattern",
+    )
 
     pattern: str = "*"
-    path: str = "."
+    path: PathList = "."
     entry_type: Annotated[EntryType, BeforeValidator(lambda one: _ENTRY_TYPES.get(str(one), one))] = "file"
     sort: FileOrder = "path"
     limit: Number = 100
@@ -227,7 +242,7 @@ async def _find(
     run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: ReportProgress | None = None
 ) -> _FoundPaths:
     """Return the paths that the glob matches (all, or only the first `most`), and the number of all matching paths."""
-    if _is_with_rg(scope.location, arguments.entry_type):
+    if arguments.entry_type == "file" and scope.location.revision is None and not _is_file(scope.location):
         return await _find_files(run, scope, arguments.pattern, most, progress)
     found = await run.call(lambda: _find_entries(scope, arguments.pattern, arguments.entry_type))
     if progress is not None:
@@ -248,7 +263,7 @@ def _find_denied(scope: Scope, arguments: FindFilesArguments) -> tuple[list[str]
 
 def _lookup(run: Runner, scope: Scope, entry_type: EntryType) -> HasName:
     """Return the function that looks up a name: with rg, or with Python code where `_find()` uses that."""
-    if _is_with_rg(scope.location, entry_type):
+    if entry_type == "file" and scope.location.revision is None and not _is_file(scope.location):
         return names_in(run, scope)
 
     async def has(name: str) -> bool:
@@ -258,8 +273,10 @@ def _lookup(run: Runner, scope: Scope, entry_type: EntryType) -> HasName:
     return has
 
 
-def _is_with_rg(location: RootLocation, entry_type: EntryType) -> bool:
-    return entry_type == "file" and not location.is_file and location.revision is None
+def _is_file(location: RootLocation) -> bool:
+    if location.revision is not None:
+        return location.is_file
+    return any(os.path.isfile(os.path.join(location.cwd, path)) for path in location.paths)
 
 
 async def _find_files(
@@ -288,7 +305,7 @@ def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _FoundPa
     from ripwrap.workspace.walk import GlobFilter, ScopeWalk  # late: it imports pathspec
 
     location, allowed = scope.location, scope.allowed
-    if location.is_file:  # a glob with a slash may be relative to the file's directory or to the root
+    if _is_file(location):  # a glob with a slash may be relative to the file's directory or to the root
         location = replace(location, paths=(os.path.dirname(location.paths[0]), os.curdir))
     globs, excluded = entry_globs(location, pattern)
     matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob") or ()])
@@ -316,7 +333,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
     nothing = nothing_found(nouns, None if found.exact else scope.timeout)
     if not found.exact:
         return f"{nothing}."
-    if scope.location.is_file:
+    if _is_file(scope.location):
         is_what = "is a file" if arguments.entry_type == "directory" else f"does not match {arguments.pattern}"
         return f"{nothing}: {shown_start(f'{scope.location.name} {is_what}')}."
     deadline = time.monotonic() + EXPLAIN_SECONDS
@@ -379,7 +396,10 @@ FIND_FILES = ToolSpec(
     FindFilesResult,
     run_find_files,
     title="Find files by name",
-    aliases=("glob", "search_files", "file_search", "find_by_name", "list_files(pattern)", "list_directory(pattern)"),
+    aliases=(
+        *("glob", "search_files", "file_search", "find_by_name", "list_files(pattern)", "list_directory(pattern)"),
+        *("find_file", "glob_file_search"),
+    ),
     rare=frozenset({"entry_type", "sort"}),
 )
 

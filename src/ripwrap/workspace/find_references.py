@@ -15,6 +15,7 @@ from ripwrap.workspace.arguments import (
     TOOL_ERRORS,
     Globs,
     Number,
+    PathList,
     Rev,
     ToolArguments,
     VisibilityOptions,
@@ -54,7 +55,7 @@ class FindReferencesArguments(ToolArguments, frozen=True):
     """Arguments of `find_references()`."""
 
     name: str
-    path: str = "."
+    path: PathList = "."
     file_pattern: Globs = ""
     file_type: str = ""
     limit: Number = 100
@@ -218,7 +219,10 @@ FIND_REFERENCES = ToolSpec(
     FindReferencesResult,
     run_find_references,
     title="Find definitions and uses of a name",
-    aliases=("references", "find_usages", "find_symbol", "go_to_references", "list_code_usages"),
+    aliases=(
+        *("references", "find_usages", "find_symbol", "go_to_references", "list_code_usages", "go_to_definition"),
+        *("find_referencing_symbols", "find_declaration", "find_implementations", "search_workspace_symbols"),
+    ),
 )
 
 

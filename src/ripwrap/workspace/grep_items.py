@@ -6,6 +6,7 @@ lack the name of the subdirectory, so the globs might not match them.
 """
 
 import io
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
@@ -31,11 +32,13 @@ def into_archive(arguments: GrepContentArguments, scope: Scope) -> GrepContentAr
 
     The bytes of the archive may have text of members that are denied.
     """
-    kind = format_of(scope.location.paths[0], UNPACKED)
-    formats = comma_separated(arguments.inside)
-    if kind is None or kind in formats or not (arguments.rev or scope.location.is_file):
+    formats, location = comma_separated(arguments.inside), scope.location
+    paths = [one for one in location.paths if arguments.rev or os.path.isfile(os.path.join(location.cwd, one))]
+    kinds = {kind for one in paths if (kind := format_of(one, UNPACKED)) is not None} - {*formats}
+    if not kinds:
         return arguments
-    return arguments.model_copy(update={"inside": ",".join([*formats, kind]), "sections": False, "expand": "none"})
+    inside = ",".join([*formats, *sorted(kinds)])
+    return arguments.model_copy(update={"inside": inside, "sections": False, "expand": "none"})
 
 
 def check_arguments(arguments: GrepContentArguments) -> None:

@@ -33,6 +33,7 @@ from ripwrap.places.where import refuse_places
 from ripwrap.workspace.arguments import (
     TOOL_ERRORS,
     Number,
+    PathList,
     Rev,
     StringList,
     ToolArguments,
@@ -164,9 +165,9 @@ class TreeCollector(BaseListingCollector[str]):
     def _parts(self, path: str) -> tuple[str, list[str]]:
         """Return the searched path of `path`, and the names below it; with several roots, first that of the root."""
         location = self._scope.location
-        if location.several:
-            start = next(root for root in location.paths if path.startswith(root + os.sep))
-            return start, [location.shown(start), *path[len(start) + 1 :].split(os.sep)]
+        if len(location.paths) > 1:
+            start = next(one for one in location.paths if path == one or path.startswith(one + os.sep))
+            return start, [location.shown(start), *path[len(start) + 1 :].split(os.sep)] if path != start else [path]
         start = location.paths[0]
         if start == os.curdir:
             return start, path.split(os.sep)
@@ -237,13 +238,14 @@ class TreeOptions(VisibilityOptions, total=False):
     """Options of `tree()` besides `path`."""
 
     limit: int
+    max_depth: int
     rev: str
 
 
 class LsArguments(ToolArguments, frozen=True):
     """Arguments of `ls()`."""
 
-    path: str = "."
+    path: PathList = "."
     ignore: StringList = []  # noqa: RUF012 - Pydantic copies it
     limit: Number = 1000
     max_depth: Number = 0
@@ -255,8 +257,9 @@ class LsArguments(ToolArguments, frozen=True):
 class TreeArguments(ToolArguments, frozen=True):
     """Arguments of `tree()`."""
 
-    path: str = "."
+    path: PathList = "."
     limit: Number = 50
+    max_depth: Number = 0
     include_hidden: bool = False
     include_ignored: bool = False
     rev: Rev = ""
@@ -405,7 +408,7 @@ async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
         common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
 
         def new() -> TreeCollector:
-            return TreeCollector(scope, 0, EXCLUDE, call.progress, common=common)
+            return TreeCollector(scope, arguments.max_depth, EXCLUDE, call.progress, common=common)
 
         engine: ListingEngine = "rg" if scope.location.revision is None else "python"
         if engine == "python":
@@ -515,7 +518,7 @@ def _first_level(root: TreeDirectory, count: int, order: Order) -> Iterator[Tree
 
 
 def _entry(location: RootLocation, tree: TreeCollector, entry: TreeEntry) -> ListEntry:
-    start = "" if location.several else os.path.dirname(location.paths[0]) if tree.is_file else location.paths[0]
+    start = "" if len(location.paths) > 1 else os.path.dirname(location.paths[0]) if tree.is_file else location.paths[0]
     return ListEntry(
         path=location.shown(os.path.normpath(os.path.join(start, entry.path))),
         name=as_utf8(entry.name),
@@ -580,7 +583,10 @@ LS = ToolSpec(
     ListResult,
     run_ls,
     title="List a directory",
-    aliases=("list_files", "read_folder", "list", "list_dir", "list_directory"),
+    aliases=(
+        *("list_files", "read_folder", "list", "list_dir", "list_directory", "list_directory_with_sizes"),
+        *("get_file_info", "list_allowed_directories"),
+    ),
 )
 TREE = ToolSpec(
     "tree",
@@ -649,6 +655,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         path: str = ".",
         *,
         limit: int = 50,
+        max_depth: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
         rev: str = "",
@@ -661,6 +668,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         Args:
             path (str): The directory to show; `.` is everything.
             limit (int): Maximum number of files and directories to show; default 50.
+            max_depth (int): Number of levels to show; 0, the default, is no limit.
             include_hidden (bool): Show hidden files, too.
             include_ignored (bool): Show files that .gitignore and the like exclude, too.
             rev (str): Show a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
@@ -668,7 +676,12 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         try:
             return self.text(
                 await self.tree_result(
-                    path, limit=limit, include_hidden=include_hidden, include_ignored=include_ignored, rev=rev
+                    path,
+                    limit=limit,
+                    max_depth=max_depth,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:

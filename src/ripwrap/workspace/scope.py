@@ -219,12 +219,13 @@ async def open_scope(
 
 
 def locate(settings: Settings, path: str, rev: str = "") -> RootLocation:
-    """Return the location of a path on the disk, or in a revision; blocking."""
+    """Return the location of one or more paths on the disk, or in a revision; blocking."""
     if not rev:
-        return settings.sandbox.locate(path)
+        return settings.sandbox.locate_all(path)
     from ripwrap.workspace.revision import locate_in_revision  # few calls need it
 
-    return locate_in_revision(settings.sandbox, settings.repositories, rev, path, settings.timeout)
+    known = settings.sandbox, settings.repositories, rev
+    return settings.sandbox.locate_all(path, find=lambda one: locate_in_revision(*known, one, settings.timeout))
 
 
 def in_revision(scope: Scope, query: Query) -> Query:
@@ -258,6 +259,8 @@ def _scope(settings: Settings, path: str, *, hidden: bool, ignored: bool, rev: s
     location = locate(settings, path, rev)
     options: FileOptions = {"hidden": hidden, "follow": settings.follow, "no_ignore": ignored}
     scope = Scope(location, options, settings.timeout)
+    if location.lines:
+        scope = replace(scope, notes=(f"path names line {location.lines[0]}; the whole file was searched.",))
     denied = settings.sandbox.denied_paths(location)
     if denied is not None:
         # The options already exclude denied paths. The filter is a second check, in case rg lists a denied path anyway.
@@ -271,17 +274,17 @@ def _scope(settings: Settings, path: str, *, hidden: bool, ignored: bool, rev: s
         def holds(path: str) -> bool:
             return settings.sandbox.holds(os.path.join(location.cwd, path))
 
-        scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=holds)
+        scope = replace(scope, notes=(*scope.notes, FOLLOW_NOTE), allowed=holds)
     if settings.guard:
         scope = _apply_guard_limits(scope)
     if settings.outer_ignore:
         return scope, ""
     options |= {"no_ignore_parent": True, "no_ignore_global": True}
-    if ignored or location.several or location.paths[0] == os.curdir:
+    if ignored or location.several:
         return scope, ""
     from ripwrap._ignore.rules import outer_rules  # late: it imports pathspec
 
-    rules, cut = outer_rules(location.cwd, location.paths[0])
+    rules, cut = outer_rules(location.cwd, *location.paths)
     if cut:
         named = shown_start(location.shown(cut[0]))
         named += f" and {plural(len(cut) - 1, 'more ignore file')}" if len(cut) > 1 else ""

@@ -74,27 +74,26 @@ class ScopeWalk:
 
     def _in_revision(self, revision: RevisionTree, *, folders: bool) -> Iterator[str]:
         """Yield the paths of files of a revision, and of the directories that have them."""
-        (start,), globs = self._location.paths, self._options.get("glob") or ()
+        globs = self._options.get("glob") or ()
         exclude = _relative_excludes("", [globs] if isinstance(globs, str) else globs)
         allows, passes = (
             ItemFilter(self._location, None, hidden=bool(self._options.get("hidden"))),
             GlobFilter((), [*exclude]),
         )
-        first = 0 if start == os.curdir else start.count(os.sep) + 1
         known: dict[str, bool] = {}
         try:
-            for name in revision.names(self._location.paths, self._timeout, self.errors):
-                parts = name.split(os.sep)
-                above = [os.sep.join(parts[:depth]) + os.sep for depth in range(first + 1, len(parts))]
-                if not allows.allows(name):
-                    continue
-                for entry in (*above, name):
-                    if entry not in known:
-                        known[entry] = name == start or (passes(entry) and not self._is_denied("", entry))
-                        if known[entry] and (folders or entry == name):
-                            yield entry
-                    if not known[entry]:
-                        break
+            for start in self._location.paths:
+                first = 0 if start == os.curdir else start.count(os.sep) + 1
+                for name in filter(allows.allows, revision.names((start,), self._timeout, self.errors)):
+                    parts = name.split(os.sep)
+                    above = (os.sep.join(parts[:depth]) + os.sep for depth in range(first + 1, len(parts)))
+                    for entry in (*above, name):
+                        if entry not in known:
+                            known[entry] = name == start or (passes(entry) and not self._is_denied("", entry))
+                            if known[entry] and (folders or entry == name):
+                                yield entry
+                        if not known[entry]:
+                            break
         except TimeoutError:
             CANCELLED.get().check()
             self.timed_out = True
