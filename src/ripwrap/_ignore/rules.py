@@ -382,12 +382,7 @@ class NameSelection:
         return self._archive[1]
 
     def _selects(
-        self,
-        parts: Sequence[str],
-        root: int,
-        chosen: frozenset[OptionKind] = frozenset(),
-        *,
-        is_folder: bool,
+        self, parts: Sequence[str], root: int, chosen: frozenset[OptionKind] = frozenset(), *, is_folder: bool
     ) -> bool:
         """Return True if a path is selected; its first `root` parts are the path of a root."""
         above = "/".join(parts[:-1])

@@ -40,11 +40,9 @@ class EndedRoots:
 
 
 class MatchesCollector:
-    """Collector of a page of matches from many roots; the results of the roots may come in any order.
+    """Collector of the page of `Repositories.grep()`; the results of the roots may come in any order.
 
-    The page has the first match of each root, then the second match of each root, and so on. The more roots have
-    matches, the fewer matches of each root are on the page. Matches that do not fit on the page are dropped early,
-    while other roots are still searched.
+    Matches that do not fit on the page are dropped early, while other roots are still searched.
     """
 
     def __init__(self, roots: Sequence[Root], query: str | tuple[str, ...], per_root: int, limit: int) -> None:
