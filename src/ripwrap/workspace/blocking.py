@@ -317,7 +317,16 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
 class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
     """Methods of `codebase_search`."""
 
-    def codebase_search(self, query: str, path: str = ".", *, limit: int = 30) -> str:
+    def codebase_search(
+        self,
+        query: str,
+        path: str = ".",
+        *,
+        file_pattern: str = "",
+        file_type: str = "",
+        limit: int = 30,
+        offset: int = 0,
+    ) -> str:
         """Find the code that answers a question in words, or that defines a name, the best results first.
 
         The answer gives for each result its file and lines, the definition around it, the reasons for its rank, and its
@@ -327,10 +336,17 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         Args:
             query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
             path (str): The directory or file to search; `.` is everything.
+            file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!tests/**`.
+            file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
             limit (int): Maximum number of results to show; default 30. A file may have several.
+            offset (int): Number of results to skip, for the next page; the previous answer gives it.
         """
         try:
-            return self.text(self.codebase_search_result(query, path, limit=limit))
+            return self.text(
+                self.codebase_search_result(
+                    query, path, file_pattern=file_pattern, file_type=file_type, limit=limit, offset=offset
+                )
+            )
         except TOOL_ERRORS as error:
             return self.error_text(error)
 
@@ -339,7 +355,8 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
     ) -> CodebaseSearchResult:
         """Return the answer of `codebase_search()` as a `CodebaseSearchResult`.
 
-        If the index cannot be used, the files are ranked without the index, and `notes` give the reason. The method
+        If the index cannot be used, the files are ranked without the index, and `notes` give the reason. With
+        `file_pattern` or `file_type`, the index is not used, because rg knows the globs and types. The method
         raises the errors of `grep_content_result()`, and `TimeoutError` if the ranking takes longer than the
         workspace's `timeout`.
         """

@@ -1,10 +1,13 @@
 """Tool `find_references`: find definitions and uses of a name, and fit the answer into `max_chars`."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import groupby
-from typing import BinaryIO, Unpack, cast
+from typing import Annotated, Any, BinaryIO, Unpack, cast
+
+from pydantic import BeforeValidator
 
 from ripwrap._code.outline import MAX_NAME_CHARS
 from ripwrap._code.references import Reference, References
@@ -21,7 +24,7 @@ from ripwrap.workspace.arguments import (
     VisibilityOptions,
     parse_arguments,
 )
-from ripwrap.workspace.close_names import names_in, resolve_names
+from ripwrap.workspace.close_names import ask_close_symbols, names_in, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import notes_of, shortened
 from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, Redactor, key_lines, redact_name
@@ -51,10 +54,21 @@ class FindReferencesOptions(VisibilityOptions, total=False):
     rev: str
 
 
+def plain_symbol(value: Any) -> Any:
+    """Return the name in `/CookieJar/i`, `BasicAuth(user)`, `def total` or `Cart/total`, as models write symbols."""
+    if not isinstance(value, str) or len(value) > MAX_NAME_CHARS:
+        return value
+    text = value.strip().strip("`")
+    literal = re.fullmatch(r"/(?:\^|\\b)?(.+?)(?:\$|\\b)?/[gimsuy]*", text)
+    text = re.sub(r"(?<=\w)(?:\([^()]*\)|\[\d+\])$", "", literal[1] if literal else text)
+    text = re.sub(r"^(?:async )?(?:def|class|function|func|fn|struct|interface) +(?=\w)", "", text)
+    return re.sub(r"(?<=\w)/(?=\w)", ".", text.removeprefix("/"))
+
+
 class FindReferencesArguments(ToolArguments, frozen=True):
     """Arguments of `find_references()`."""
 
-    name: str
+    name: Annotated[str, BeforeValidator(plain_symbol)]
     path: PathList = "."
     file_pattern: Globs = ""
     file_type: str = ""
@@ -144,6 +158,9 @@ async def run_find_references(call: ToolCall, arguments: FindReferencesArguments
         every = [*lines.values()][::-1]  # of several places of one kind on a line, the most certain one
         page = every[arguments.offset : arguments.offset + most]
         masked = await run.call(lambda: _masked(settings, scope, page))
+        close = ""
+        if not every and not settings.redact:  # a close word may be a part of a secret
+            close = await ask_close_symbols(run, replace(scope, allowed=allowed), options, arguments.name)
         notes = (*notes_of(found.errors, None, scope), *scope.notes)
 
         def answer(count: int) -> FindReferencesResult:
@@ -158,17 +175,18 @@ async def run_find_references(call: ToolCall, arguments: FindReferencesArguments
                 exact=found.exact and not found.truncated and not incomplete,
                 truncated=more or found.truncated or incomplete,
                 next_offset=end if more and count else None,
-                message=_message(found, arguments.offset, count, len(every)),
+                message=_message(found, close, arguments.offset, count, len(every)),
                 notes=notes,
             )
 
         return await run.call(lambda: shortened(answer, len(masked), settings.max_chars))
 
 
-def _message(found: References, offset: int, count: int, total: int) -> str:
+def _message(found: References, close: str, offset: int, count: int, total: int) -> str:
     said = found.summary
     if not total:
-        return f"{said} Search for a part of the name with grep_content, or for words with codebase_search."
+        asks = "Search for a part of the name with grep_content, or for words with codebase_search."
+        return " ".join(filter(None, (said, close, asks)))
     if not offset and count == total:
         return said
     end = offset + count
