@@ -16,6 +16,7 @@ from ripwrap.workspace.arguments import (
     Number,
     PathList,
     PatternList,
+    Rev,
     ToolArguments,
     is_true,
     labels,
@@ -61,7 +62,7 @@ class GrepContentArguments(ToolArguments, frozen=True):
     include_ignored: bool = False
     sections: bool = False
     expand: Expand = "none"
-    rev: str = ""
+    rev: Rev = ""
     inside: Globs = ""
 
     @model_validator(mode="before")
