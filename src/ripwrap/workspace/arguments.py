@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     Field,
@@ -359,6 +360,36 @@ def join_paths(value: Any) -> Any:
     return cast("Any", value)
 
 
+_BETWEEN = re.compile(r"([^\s:{]*?)(\.\.\.?)([^\s:{]*)")
+"""Pattern of a range of commits, such as `v1..v2`; names of refs have no two dots (git-check-ref-format(1))."""
+
+
+def two_revs(value: str) -> tuple[str, str, str] | None:
+    """Return the older revision, the dots and the newer revision of a range of commits; `None` for another text."""
+    found = _BETWEEN.fullmatch(value)
+    return found and (found[1] or "HEAD", found[2], found[3] or "HEAD")
+
+
+def check_revs(value: str) -> str:
+    """Check one revision, or a range of commits."""
+    for one in (two_revs(value) or (value,))[::2]:
+        check_rev(one)
+    return value
+
+
+def check_rev(value: str) -> str:
+    """Check a revision, or an empty text, which stands for the files on the disk."""
+    if two_revs(value):
+        raise PydanticCustomError(
+            "rev",
+            "one revision of git, such as 'v1.2' (the tool `history` shows the commits and changes between two)",
+            {},
+        )
+    if value and (value.startswith(("-", "^")) or "\0" in value or value != value.strip()):
+        raise PydanticCustomError("rev", "a revision of git, such as 'v1.2' or 'main~3'", {})
+    return value
+
+
 def join_patterns(value: Any) -> Any:
     """Join the patterns of a list with NUL characters, which no pattern can have; a text is one pattern."""
     patterns = cast("list[object]", value) if isinstance(value, list) else [value]
@@ -375,6 +406,7 @@ def _are_texts(values: Iterable[object]) -> bool:
 
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 Globs: TypeAlias = Annotated[str, BeforeValidator(_join_globs)]
+Rev: TypeAlias = Annotated[str, AfterValidator(check_rev)]
 PatternList: TypeAlias = Annotated[str, BeforeValidator(join_patterns)]
 PathList: TypeAlias = Annotated[str, BeforeValidator(join_paths)]
 StringList: TypeAlias = Annotated[list[str], BeforeValidator(parse_strings)]

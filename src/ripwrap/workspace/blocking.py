@@ -176,6 +176,7 @@ class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
         offset: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """Find files or directories by name, with a glob.
 
@@ -191,6 +192,7 @@ class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
             offset (int): Number of files to skip, for the next page; the previous answer gives it.
             include_hidden (bool): List hidden files, too.
             include_ignored (bool): List files that .gitignore and the like exclude, too.
+            rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -203,6 +205,7 @@ class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
                     offset=offset,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:
@@ -228,6 +231,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         max_depth: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """List a directory and everything below it, as an indented list.
 
@@ -242,6 +246,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             max_depth (int): Number of levels to list; 0, the default, is no limit.
             include_hidden (bool): List hidden files, too.
             include_ignored (bool): List files that .gitignore and the like exclude, too.
+            rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -252,6 +257,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
                     max_depth=max_depth,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:
@@ -273,6 +279,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         max_depth: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """Show an overview of a directory: an indented tree with a few entries of every directory.
 
@@ -285,6 +292,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             max_depth (int): Number of levels to show; 0, the default, is no limit.
             include_hidden (bool): Show hidden files, too.
             include_ignored (bool): Show files that .gitignore and the like exclude, too.
+            rev (str): Show a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -294,6 +302,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
                     max_depth=max_depth,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:
@@ -369,6 +378,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
         offset: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """Find where a function, class, variable or other name is defined, imported, called and mentioned.
 
@@ -384,6 +394,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
             offset (int): Number of places to skip, for the next page.
             include_hidden (bool): Search hidden files and directories, too.
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
+            rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -396,6 +407,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
                     offset=offset,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:
@@ -426,6 +438,7 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
         tail: int = 0,
         outline: bool = False,
         force: bool = False,
+        rev: str = "",
     ) -> str:
         """Read lines of a text file, with their numbers, or its outline.
 
@@ -442,11 +455,20 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             tail (int): Number of lines from the end of the file; with head, both ends are shown.
             outline (bool): Show the outline of the file; no lines, unless another argument chooses some.
             force (bool): With anchors, show again what was shown before and has not changed.
+            rev (str): Read the file in a commit of git instead of on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
                 self.read_file_result(
-                    path, start_line, end_line, ranges=ranges, head=head, tail=tail, outline=outline, force=force
+                    path,
+                    start_line,
+                    end_line,
+                    ranges=ranges,
+                    head=head,
+                    tail=tail,
+                    outline=outline,
+                    force=force,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:

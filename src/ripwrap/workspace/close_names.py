@@ -16,14 +16,23 @@ from ripwrap._ripgrep.command import files_query, words_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.page_collector import ListingCollector, TermCounts
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query
 from ripwrap._system.concurrency import CANCELLED, countdown
 from ripwrap._system.windows import IS_WINDOWS
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.results import shown_start
 from ripwrap.workspace.sandbox import MAX_NAME_BYTES
-from ripwrap.workspace.scope import LEFT_OUT, Scope, anchored, as_name, half, plain_glob, unescaped, wider
+from ripwrap.workspace.scope import (
+    LEFT_OUT,
+    Scope,
+    anchored,
+    as_name,
+    half,
+    in_revision,
+    plain_glob,
+    unescaped,
+    wider,
+)
 
 SECONDS = 1.0
 """Time limit in seconds for listing the files, and also for comparing their names."""
@@ -71,7 +80,7 @@ async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float =
     query = files_query(scope.location.cwd, scope.location.paths, scope.options)
     listing = await run.collect(
         Step(
-            query,
+            in_revision(scope, query),
             lambda: ListingCollector(PathDecoder(), most, allowed=scope.allowed),
             min(seconds, SECONDS),
             install=False,
@@ -106,7 +115,9 @@ async def ask_close_symbols(run: Runner, scope: Scope, options: FileOptions, nam
         seen.add(hit)
         return (hit,)
 
-    hits = await run.collect(Step(query, lambda: TermCounts(terms, seconds), seconds, install=False))
+    hits = await run.collect(
+        Step(in_revision(scope, query), lambda: TermCounts(terms, seconds), seconds, install=False)
+    )
     counts = Counter[str]()
     for path, words in hits.files.items():
         if scope.allowed is None or scope.allowed(path):
@@ -246,7 +257,7 @@ def _may_be_name(glob: str) -> bool:
     return False
 
 
-def names_on_disk(run: Runner, scope: Scope, placed: Callable[[Query], Query] | None = None) -> HasName:
+def names_in(run: Runner, scope: Scope) -> HasName:
     """Return the function that looks up a name with rg, also among hidden and ignored files."""
 
     async def is_listed(name: str) -> bool:
@@ -254,9 +265,12 @@ def names_on_disk(run: Runner, scope: Scope, placed: Callable[[Query], Query] | 
         wide = wider(scope, LEFT_OUT, half(scope.timeout))
         options: FileOptions = {**wide.options, "glob": globs}
         query = files_query(scope.location.cwd, scope.location.paths, options)
-        query = query if placed is None else placed(query)
         listing = await run.collect(
-            Step(query, lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed), wide.timeout)
+            Step(
+                in_revision(scope, query),
+                lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed),
+                wide.timeout,
+            )
         )
         return listing.total > 0
 

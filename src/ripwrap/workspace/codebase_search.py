@@ -29,7 +29,7 @@ from ripwrap.workspace.arguments import (
     line_hashes,
     parse_arguments,
 )
-from ripwrap.workspace.close_names import names_on_disk, resolve_names
+from ripwrap.workspace.close_names import names_in, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.expansion import (
     MAX_DEFINITION_LINES,
@@ -159,7 +159,7 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
     async with open_scope(run, settings, arguments.path, hidden=False, ignored=False) as scope:
         answer: IndexAnswer | None = None
         notes = [*scope.notes]
-        globs = await resolve_names(arguments.file_pattern, names_on_disk(run, scope))
+        globs = await resolve_names(arguments.file_pattern, names_in(run, scope))
         files = file_filter(scope.location, globs, arguments.file_type)
         if indexes is not None and not files.names:
             try:

@@ -14,6 +14,7 @@ from ripwrap.workspace.arguments import (
     Number,
     PathList,
     PatternList,
+    Rev,
     ToolArguments,
     labels,
 )
@@ -44,7 +45,7 @@ class GrepContentArguments(ToolArguments, frozen=True):
     include_ignored: bool = False
     sections: bool = False
     expand: Expand = "none"
-    rev: str = ""
+    rev: Rev = ""
     inside: Globs = ""
 
 

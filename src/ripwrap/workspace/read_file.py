@@ -7,7 +7,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, Unpack, cast
@@ -28,6 +28,7 @@ from ripwrap.workspace.arguments import (
     MAX_QUOTED_CHARS,
     SEPARATOR,
     TOOL_ERRORS,
+    Rev,
     ToolArguments,
     join_paths,
     join_ranges,
@@ -44,7 +45,7 @@ from ripwrap.workspace.notes import shortened
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
 from ripwrap.workspace.results import ToolResult, first_entries
 from ripwrap.workspace.sandbox import MissingPathError, RootLocation
-from ripwrap.workspace.scope import Settings, open_scope
+from ripwrap.workspace.scope import Settings, locate, open_scope
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.text_files import Deadline, open_text, skip_line, skip_lines
 from ripwrap.workspace.tool import MIN_CHARS, ToolCall, ToolSpec, digest_of
@@ -76,6 +77,7 @@ class ReadFileOptions(TypedDict, total=False):
     tail: int
     outline: bool
     force: bool
+    rev: str
 
 
 class LineRange(NamedTuple):
@@ -103,6 +105,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
     tail: LineNumber = 0
     outline: bool = False
     force: bool = False
+    rev: Rev = ""
 
     @property
     def paths(self) -> list[str]:
@@ -315,7 +318,11 @@ async def read_ranges(call: ToolCall, arguments: ReadFileArguments) -> ReadLines
     """Read the lines of a file in one or more ranges; none if only the outline is asked for."""
     run, settings = call.run, call.settings
     given = arguments.line_ranges()
-    location = await run.call(lambda: settings.sandbox.locate_file(arguments.path, "ls lists its files"))
+    location = await run.call(lambda: locate(settings, arguments.path, arguments.rev))
+    if not location.is_file:
+        raise IsADirectoryError(f"{shown_path(location.name)} is a directory; ls lists its files")
+    if location.revision is not None:  # `resolve` looks up anchors in files on the disk
+        settings = replace(settings, anchors=False)
     if location.lines and given and not arguments.chooses_lines:
         given = [LineRange(*location.lines)]
     found = await run.call(lambda: _read_lines(settings, location, given, arguments.tail))
@@ -498,7 +505,7 @@ async def _read(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
     try:
         read = await read_ranges(call, arguments)
     except MissingPathError as error:
-        await _add_close_names(call, arguments.path, error)
+        await _add_close_names(call, arguments, error)
         raise
     lines = await run.call(lambda: shortened(read.answer, read.count, settings.max_chars))
     too_long = lines.truncated and not (arguments.chooses_lines or read.location.lines)
@@ -507,13 +514,13 @@ async def _read(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
     return await run.call(lambda: _with_outline(settings, read, lines))
 
 
-async def _add_close_names(call: ToolCall, path: str, error: MissingPathError) -> None:
+async def _add_close_names(call: ToolCall, arguments: ReadFileArguments, error: MissingPathError) -> None:
     """Add a note to an error about a missing file: files of the whole workspace that have nearly its name."""
     if error.near is not None:
         return
     with suppress(OSError, RipwrapError, ValueError):  # the first error is more helpful
-        async with open_scope(call.run, call.settings, ".", hidden=False, ignored=False) as scope:
-            if close := await ask_close_names(call.run, scope, path):
+        async with open_scope(call.run, call.settings, ".", hidden=False, ignored=False, rev=arguments.rev) as scope:
+            if close := await ask_close_names(call.run, scope, arguments.path):
                 error.add_note(close)
 
 
@@ -605,6 +612,7 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
         tail: int = 0,
         outline: bool = False,
         force: bool = False,
+        rev: str = "",
     ) -> str:
         """Read lines of a text file, with their numbers, or its outline.
 
@@ -621,11 +629,20 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             tail (int): Number of lines from the end of the file; with head, both ends are shown.
             outline (bool): Show the outline of the file; no lines, unless another argument chooses some.
             force (bool): With anchors, show again what was shown before and has not changed.
+            rev (str): Read the file in a commit of git instead of on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
                 await self.read_file_result(
-                    path, start_line, end_line, ranges=ranges, head=head, tail=tail, outline=outline, force=force
+                    path,
+                    start_line,
+                    end_line,
+                    ranges=ranges,
+                    head=head,
+                    tail=tail,
+                    outline=outline,
+                    force=force,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:
