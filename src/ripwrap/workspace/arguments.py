@@ -71,11 +71,7 @@ def tool_names(
 
 
 def find_tool(name: str, tools: Iterable[N], arguments: Mapping[str, object] | None = None) -> N:
-    """Return a tool, given its name or a name that other programs use for the tool.
-
-    Upper case and prefixes such as `functions.` and `mcp__server__` are accepted. Some programs use one name for
-    different tools, which differ in an argument: the alias `search_files(regex)` is for calls with this argument.
-    """
+    """Return a tool, given its name or an alias; the alias `search_files(regex)` is for calls with this argument."""
     plain = _plain_name(name)
     known = {tool.name: tool for tool in tools}
     aliases = {alias: tool for tool in known.values() for alias in tool.aliases}
@@ -291,10 +287,7 @@ A = TypeVar("A", bound="ToolArguments")
 
 
 def parse_strings(value: Any) -> Any:
-    """Convert a text to a list of strings; the text is a JSON array, or has commas between the strings.
-
-    Return any other value, and a text that begins with `[` but is not JSON, as it is.
-    """
+    """Return the strings of a text, which is a JSON array, or has commas between them; any other value as it is."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -311,10 +304,7 @@ def _parsed(value: Any, beginning: str) -> Any:
 
 
 def _join_globs(value: Any) -> Any:
-    """Join globs, given as a list or as the text of a JSON array, into one string with commas between them.
-
-    A comma inside of a name becomes `[,]`. Return any other value as it is.
-    """
+    """Join the globs of a list or of a JSON array with commas; a comma inside of a name becomes `[,]`."""
     value = _parsed(value, '["')
     if not isinstance(value, list):
         return value
@@ -325,10 +315,9 @@ def _join_globs(value: Any) -> Any:
 
 
 def join_ranges(value: Any) -> Any:
-    """Join ranges of lines, given as a list or as the text of a JSON array, into one string such as `10-40,80-95`.
+    """Join the ranges of a list or a JSON array, which may be one pair of numbers, into a text such as `10-40,80-95`.
 
-    A value that is neither a list nor a JSON array is returned as it is. The list may be one pair of numbers, or
-    contain strings, numbers and pairs of numbers. -1 as the second number of a pair is the end of the file.
+    -1 as the second number of a pair is the end of the file.
     """
     value = _parsed(value, "[")
     if not isinstance(value, list):
@@ -510,10 +499,7 @@ def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def comma_separated(text: str) -> list[str]:
-    """Return the texts between commas, such as globs, without white space around them; leave out empty texts.
-
-    A comma in braces or brackets is part of a glob.
-    """
+    """Return the texts between commas that are not in braces or brackets, stripped; leave out empty texts."""
     parts: list[str] = []
     start = depth = 0
     for found in re.finditer(r"[{}\[\],]", text):
@@ -583,7 +569,7 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str], model: type[ToolA
             implied["context_lines"] = 0  # as in rg, without -C
         # In other tools, `head_limit=0` means no limit.
         read = MAX_NUMBER if plain == "head_limit" and str(value).strip() == "0" else value
-        if known.setdefault(own, read) != read:
+        if known.setdefault(own, read) is not read and known[own] != read:
             raise ValueError(f"{own} and {name} name the same argument, but their values differ; pass only one")
     return implied | known
 
@@ -686,11 +672,7 @@ Error messages mention functions of the library, but a language model can only c
 
 
 def spell_as_argument(hint: Hint) -> str | None:
-    """Translate a hint in a message: an option to an argument of the tools, a method to the name of a tool.
-
-    A hint to install a package stays a command, and `location=` becomes `index=`, an argument of `Workspace`. Return
-    `None` for an option that is not an argument of a tool, and for a method without a tool that does the same.
-    """
+    """Translate an option in a message to an argument, and a method to a tool; `None` if no tool has or does it."""
     if hint.kind == "install":
         return str(hint)
     if hint.kind == "call":

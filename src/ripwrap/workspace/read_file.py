@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain
+from itertools import accumulate
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, Unpack, cast
 
@@ -165,26 +165,19 @@ def _each_with_ranges(given: Mapping[str, Any]) -> dict[str, Any]:
         return {**given}
     chosen: dict[str, list[str]] = {}
     for one in files:
-        if isinstance(one, Mapping) and any(
-            isinstance(part, Mapping) for part in chain(*filter(_is_list, one.values()))
-        ):
-            raise ValueError(
-                'path may be a list of files such as {"path": "a.py", "lines": "3-9"}, without a list inside'
-            )
-        file = parse_arguments(
-            ReadFileArguments, cast("dict[str, Any]", one) if isinstance(one, Mapping) else {"path": one}
-        )
-        if len(file.paths) > 1 or file.tail or file.outline:
+        each = cast("dict[str, Any]", one) if isinstance(one, Mapping) else {"path": one}
+        nested = any(isinstance(part, Mapping) for value in each.values() for part in _listed(value))
+        file = None if nested else parse_arguments(ReadFileArguments, each)
+        if file is None or len(file.paths) > 1 or file.tail or file.outline:
             raise ValueError('a file in a list must be as in {"path": "a.py", "lines": "3-9"}, with one path')
-        ranges = [str(each) for each in file.line_ranges()] if file.chooses_lines else []
-        chosen.setdefault(file.path, []).extend(ranges)
+        chosen.setdefault(file.path, []).extend(map(str, file.line_ranges() if file.chooses_lines else ()))
     if "ranges" in given:
         raise ValueError("ranges cannot be combined with files that have lines of their own; leave out one of them")
     return {**given, "path": [*chosen], "ranges": "\0".join(map(",".join, chosen.values()))}
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+def _listed(value: Any) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def _merged(ranges: Iterable[LineRange]) -> list[LineRange]:
