@@ -348,11 +348,15 @@ def retrieval(session: nox.Session) -> None:
 
 @nox.session(python=BENCHMARK_PYTHON)
 def agents(session: nox.Session) -> None:
-    """Count relevant lines in answers of the tools for `docs/agents-benchmark.md`; same arguments as `retrieval`."""
+    """Count relevant lines in answers of the tools for `docs/agents-benchmark.md`; same arguments as `retrieval`.
+
+    Then count the calls and characters that thirty tasks on three repositories take.
+    """
     _install(session)
     session.install("pip")
     arguments = session.posargs or [ANNOTATIONS, "--page=docs/agents-benchmark.md"]
     session.run("python", "benchmarks/retrieval/agents/run.py", *arguments)
+    session.run("python", "benchmarks/agent_tasks.py")
 
 
 @nox.session(python=BENCHMARK_PYTHON)

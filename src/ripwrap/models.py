@@ -472,9 +472,11 @@ class Summary(Model, frozen=True):
 
 def _without_envelope(value: object) -> object:
     """Return a record of rg, `{"type": …, "data": {…}}`, as one object; any other value unchanged."""
-    record = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    if not isinstance(value, dict):
+        return value
+    record = cast("dict[str, object]", value)
     data = record.get("data")
-    return {**cast("dict[str, object]", data), "type": record.get("type")} if isinstance(data, dict) else value
+    return {**cast("dict[str, object]", data), "type": record.get("type")} if isinstance(data, dict) else record
 
 
 Message: TypeAlias = Annotated[

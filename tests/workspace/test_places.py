@@ -144,6 +144,7 @@ def test_files_are_read_with_a_range_of_each(plant: Plant, given: dict[str, Any]
     [
         [{"path": ["a.py", "b.py"]}],
         [{"path": [{"path": "a.py"}]}],
+        [{"path": {"path": {"path": "a.py"}}}],
         [{"path": "a.py", "tail": 3}],
         [{"lines": "3"}],
         [{"path": "a.py", "frobnicate": 3}],

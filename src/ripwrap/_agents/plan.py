@@ -42,7 +42,7 @@ such as Grep and Glob.
 - Begin with `grep_content` if you know a name or a text, and with `codebase_search` if you do not.
 - Narrow a search with `path` and `file_pattern` before you widen it.
 - Read the last line of an answer: it has the counts, and says how to get the rest.
-- "0 matches" means that nothing matches. A failed search says that it failed.
+- "No matches found" means that nothing matches. A failed search begins with "Error:".
 """
 
 HOOK_MESSAGE = (

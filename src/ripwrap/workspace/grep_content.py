@@ -27,7 +27,7 @@ from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
 from ripwrap.sources.base import SUFFIXES, UNPACKED, format_of
 from ripwrap.workspace.arguments import TOOL_ERRORS, VisibilityOptions, parse_arguments, spell_as_argument
-from ripwrap.workspace.close_names import names_on_disk, resolve_names
+from ripwrap.workspace.close_names import names_in, resolve_names
 from ripwrap.workspace.content_call import (
     ContentCall,
     RoundRobinMatchCollector,
@@ -97,7 +97,12 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
         raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
     asked, arguments = arguments, with_one_pattern(arguments)
     async with open_scope(
-        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+        run,
+        settings,
+        arguments.path,
+        hidden=arguments.include_hidden,
+        ignored=arguments.include_ignored,
+        rev=arguments.rev,
     ) as scope:
         items = None
         if arguments.rev or arguments.inside or any(format_of(one, UNPACKED) for one in scope.location.paths):
@@ -107,7 +112,7 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
             check_arguments(arguments)
         if arguments.rev or arguments.inside:
             items = ItemSearch(settings, arguments, scope)
-        globs = await resolve_names(arguments.file_pattern, names_on_disk(run, scope, items.listing if items else None))
+        globs = await resolve_names(arguments.file_pattern, names_in(run, scope))
         files = file_filter(scope.location, globs, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
         reports = tool_call.progress, tool_call.memory

@@ -34,6 +34,7 @@ from ripwrap.workspace.arguments import (
     TOOL_ERRORS,
     Number,
     PathList,
+    Rev,
     StringList,
     ToolArguments,
     VisibilityOptions,
@@ -179,7 +180,7 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
     from ripwrap.workspace.walk import ScopeWalk  # late: it imports pathspec
 
     tree, walk = new(), ScopeWalk(scope, options)
-    for path in walk.paths():
+    for path in walk.paths(folders=scope.location.revision is not None):  # in git, each directory has a file
         tree.add(path)
     tree.errors, tree.timed_out = tuple(walk.errors), walk.timed_out
     return tree
@@ -230,6 +231,7 @@ class LsOptions(VisibilityOptions, total=False):
     ignore: list[str]
     limit: int
     max_depth: int
+    rev: str
 
 
 class TreeOptions(VisibilityOptions, total=False):
@@ -237,6 +239,7 @@ class TreeOptions(VisibilityOptions, total=False):
 
     limit: int
     max_depth: int
+    rev: str
 
 
 class LsArguments(ToolArguments, frozen=True):
@@ -248,6 +251,7 @@ class LsArguments(ToolArguments, frozen=True):
     max_depth: Number = 0
     include_hidden: bool = False
     include_ignored: bool = False
+    rev: Rev = ""
 
 
 class TreeArguments(ToolArguments, frozen=True):
@@ -258,6 +262,7 @@ class TreeArguments(ToolArguments, frozen=True):
     max_depth: Number = 0
     include_hidden: bool = False
     include_ignored: bool = False
+    rev: Rev = ""
 
 
 class ListEntry(Model, frozen=True):
@@ -360,7 +365,12 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
     """List everything below a path with rg, or with Python code if rg cannot be used."""
     run, settings = call.run, call.settings
     async with open_scope(
-        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+        run,
+        settings,
+        arguments.path,
+        hidden=arguments.include_hidden,
+        ignored=arguments.include_ignored,
+        rev=arguments.rev,
     ) as scope:
         common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
 
@@ -368,10 +378,13 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
             return TreeCollector(scope, arguments.max_depth, (), call.progress, common=common)
 
         options: FileOptions = {**scope.options, **exclude_options(scope.location, arguments.ignore)}
-        engine: ListingEngine = "rg"
+        engine: ListingEngine = "rg" if scope.location.revision is None else "python"
         try:
-            query = files_query(scope.location.cwd, scope.location.paths, options)
-            tree = await run.collect(Step(query, new, scope.timeout, install=False))
+            if engine == "python":
+                tree = await run.call(lambda: walk_tree(scope, new, options))
+            else:
+                query = files_query(scope.location.cwd, scope.location.paths, options)
+                tree = await run.collect(Step(query, new, scope.timeout, install=False))
         except BinaryError as error:
             refuse_places("ls without rg")
             _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
@@ -385,19 +398,28 @@ async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
     """List a few entries of every directory below a path."""
     run, settings = call.run, call.settings
     async with open_scope(
-        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+        run,
+        settings,
+        arguments.path,
+        hidden=arguments.include_hidden,
+        ignored=arguments.include_ignored,
+        rev=arguments.rev,
     ) as scope:
-        query = files_query(scope.location.cwd, scope.location.paths, scope.options)
         common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
-        tree = await run.collect(
-            Step(
-                query,
-                lambda: TreeCollector(scope, arguments.max_depth, EXCLUDE, call.progress, common=common),
-                scope.timeout,
-            )
-        )
+
+        def new() -> TreeCollector:
+            return TreeCollector(scope, arguments.max_depth, EXCLUDE, call.progress, common=common)
+
+        engine: ListingEngine = "rg" if scope.location.revision is None else "python"
+        if engine == "python":
+            tree = await run.call(lambda: walk_tree(scope, new, scope.options))
+        else:
+            query = files_query(scope.location.cwd, scope.location.paths, scope.options)
+            tree = await run.collect(Step(query, new, scope.timeout))
         listed = await run.call(lambda: _with_folders(settings, scope, tree, scope.options))
-        return await run.call(lambda: _tree_result(settings, listed, tree, arguments.limit, engine="rg", layout="tree"))
+        return await run.call(
+            lambda: _tree_result(settings, listed, tree, arguments.limit, engine=engine, layout="tree")
+        )
 
 
 def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
@@ -406,6 +428,8 @@ def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options
     The scope has a note about the links that are not listed, because no link is followed. Links to denied files, and
     out of the roots, are not named.
     """
+    if scope.location.revision is not None:
+        return _with_denied(settings, scope, tree, options)
     found, late = ([], True) if tree.timed_out else add_folders(tree, scope, options)
     scope = _with_denied(settings, scope, tree, options)
     if settings.follow or active_overlay() is not None:
@@ -531,6 +555,8 @@ def _message(
 
 def _without_ignore_file(location: RootLocation) -> frozenset[str]:
     """Return the searched paths that have no ignore file in them or in a directory above them, up to the root."""
+    if location.revision is not None:  # what is committed is not left out
+        return frozenset()
     return frozenset(
         path
         for path in location.paths
@@ -584,6 +610,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         max_depth: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """List a directory and everything below it, as an indented list.
 
@@ -598,6 +625,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             max_depth (int): Number of levels to list; 0, the default, is no limit.
             include_hidden (bool): List hidden files, too.
             include_ignored (bool): List files that .gitignore and the like exclude, too.
+            rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -608,6 +636,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
                     max_depth=max_depth,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:
@@ -629,6 +658,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         max_depth: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """Show an overview of a directory: an indented tree with a few entries of every directory.
 
@@ -641,6 +671,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             max_depth (int): Number of levels to show; 0, the default, is no limit.
             include_hidden (bool): Show hidden files, too.
             include_ignored (bool): Show files that .gitignore and the like exclude, too.
+            rev (str): Show a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -650,6 +681,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
                     max_depth=max_depth,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:

@@ -24,7 +24,7 @@ from ripwrap.edits import EditPlan, FileEdits
 from ripwrap.models import Span
 from ripwrap.options import SearchOptions
 from ripwrap.workspace.arguments import TOOL_ERRORS, Globs, PathList, ToolArguments, VisibilityOptions, parse_arguments
-from ripwrap.workspace.close_names import names_on_disk, resolve_names
+from ripwrap.workspace.close_names import names_in, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import shortened
 from ripwrap.workspace.redact import MAX_SCANNED_BYTES, MAX_SECRET_CHARS, KeyLines, Redaction, key_lines
@@ -238,7 +238,7 @@ async def run_replace_content(call: ToolCall, arguments: ReplaceContentArguments
                 f"path names lines of {shown(location.name)}, but all of it would be changed; leave the lines out, "
                 "and write a pattern that matches only what should change"
             )
-        globs = await resolve_names(arguments.file_pattern, names_on_disk(limited, scope))
+        globs = await resolve_names(arguments.file_pattern, names_in(limited, scope))
         files = file_filter(location, globs, arguments.file_type)
         allowed, incomplete = await visible_paths(limited, scope, files)
         if incomplete:

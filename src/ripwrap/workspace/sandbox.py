@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from ripwrap._system.concurrency import CANCELLED
@@ -24,6 +25,9 @@ from ripwrap._text import as_utf8, path_from_shown, shown_path
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
 from ripwrap.workspace.deny import DeniedPaths, DenyRules
+
+if TYPE_CHECKING:
+    from ripwrap.sources.git import RevisionTree
 
 
 def file_path(uri: str) -> tuple[str, str]:
@@ -70,6 +74,8 @@ class RootLocation:
     """True if the location consists of several roots."""
     lines: tuple[int, int] | None = None
     """First and last line, if the path was a place such as `a.py:3-5`."""
+    revision: "RevisionTree | None" = None
+    """Revision of git, whose files are meant in place of those on the disk."""
 
     def has(self, path: str | None) -> bool:
         """Return True if a path that rg prints is in this location, and False for `None`; no I/O."""
@@ -83,9 +89,16 @@ class RootLocation:
     @property
     def is_file(self) -> bool:
         """True if the location is a single file."""
+        if self.revision is not None:
+            return len(self.paths) == 1 and self.revision.is_file
         target = os.path.join(self.cwd, self.paths[0])
         texts = active_overlay()
         return len(self.paths) == 1 and (os.path.isfile(target) or (texts is not None and texts.is_file(target)))
+
+    @property
+    def place(self) -> object:
+        """Root, and the commit with its repository, with which paths must agree to be searched together."""
+        return self.cwd, self.revision and replace(self.revision, is_file=False)
 
     def shown(self, path: str) -> str:
         """Return a path as results have it. Tools accept this text as an argument if the path is valid UTF-8."""
@@ -120,60 +133,73 @@ class Sandbox:
         self._folded_roots = [(root, tuple(map(_folded, PurePath(root).parts))) for root in self.roots]
         self._windows = windows
 
-    def locate(self, path: str, *, exact: bool = False) -> RootLocation:
+    def locate(
+        self, path: str, *, exact: bool = False, find: Callable[[str], RootLocation] | None = None
+    ) -> RootLocation:
         """Return the location of a path (absolute, relative to a root, or below `~`); `.` stands for all roots.
 
         Unless `exact` is set, the path may have the escapes with which answers show control characters, and may be a
         place in a file, as answers, editors and compilers write it. A file of that name takes precedence.
         """
         path, lines = _from_uri(path)
+        locate = find or (lambda name: self._locate(name, exact=exact))
         try:
-            return replace(self._locate(path, exact=exact), lines=lines)
+            return replace(locate(path), lines=lines)
         except FileNotFoundError as error:
             for name, start, end in () if exact else places_in(path):
                 with suppress(FileNotFoundError):
-                    location = self._locate(name, exact=False)
+                    location = locate(name)
                     if location.is_file:
                         return replace(location, lines=(start, end))
             raise error from None
 
-    def locate_all(self, paths: str) -> RootLocation:
+    def locate_all(self, paths: str, *, find: Callable[[str], RootLocation] | None = None) -> RootLocation:
         """Return the location of one or more paths, separated by NUL characters, that are in one root."""
-        found = [self.locate(one) for one in paths.split("\0")]
+        found = [self.locate(one, find=find) for one in paths.split("\0")]
         if len(found) == 1 or any(one.several for one in found):
             return next((one for one in found if one.several), found[0])
-        if others := [one for one in found if one.cwd != found[0].cwd]:
+        if others := [one for one in found if one.place != found[0].place]:
             names = f"{shown_path(found[0].name)} and {shown_path(others[0].name)}"
-            raise ValueError(f"{names} are in different roots; call the tool once for each root")
+            where = "roots; call the tool once for each root"
+            where = where if found[0].revision is None else "repositories; call the tool once for each repository"
+            raise ValueError(f"{names} are in different {where}")
         every = [path for one in found for path in one.paths]
         outer = [path for path in dict.fromkeys(every) if not any(_is_in(path, other) for other in every)]
-        return replace(found[0], paths=tuple(outer), lines=found[0].lines if len(outer) == 1 else None)
+        first = next(one for one in found if one.paths[0] == outer[0])
+        return replace(first, paths=tuple(outer), lines=first.lines if len(outer) == 1 else None)
 
     def _locate(self, path: str, *, exact: bool) -> RootLocation:
+        candidates = self.candidates(path, exact=exact)
+        if len(self.roots) > 1 and os.path.normpath(path) == os.curdir:
+            common = self._common()
+            roots = tuple(os.path.relpath(root, common) for root in self.roots)
+            return RootLocation(common, roots, common, several=True)
+        return self._existing(path, candidates)
+
+    def candidates(self, path: str, *, exact: bool = False, in_revision: bool = False) -> list[tuple[str, str]]:
+        """Return what a path may stand for: pairs of a root and a path below it, which need not exist.
+
+        In a revision, links on the disk do not count.
+        """
         _check_text(path)
         if self._windows and (reason := why_misleading(path, self.roots)):
             raise AccessDeniedError(
                 f"{path} {reason}; name a file or directory below a root", path=path, roots=self.roots
             )
         self._check_roots()
-        several = len(self.roots) > 1
-        if several and os.path.normpath(path) == os.curdir:
-            common = self._common()
-            roots = tuple(os.path.relpath(root, common) for root in self.roots)
-            return RootLocation(common, roots, common, several=True)
         spellings = dict.fromkeys((path if exact else path_from_shown(path), path))
         readings = [one for spelling in spellings for one in self._readings(spelling)]
         if glob := next(filter(None, map(self.denied_by, readings)), None):
             said = f'{shown_path(path)} is denied by "{glob}"; pass another path'
             raise AccessDeniedError(said, path=path, roots=self.roots, denied_by=glob)
-        candidates = [held for held in map(self._held, readings) if held]
+        candidates = [held for held in map(self._named if in_revision else self._held, readings) if held]
         if not candidates:
             raise AccessDeniedError(
                 f"{shown_path(path)} is outside of the allowed directories: {', '.join(map(shown_path, self.roots))}",
                 path=path,
                 roots=self.roots,
             )
-        return self._existing(path, candidates)
+        return candidates
 
     def locate_file(self, path: str, instead: str) -> RootLocation:
         """Return the location of a file; `instead` says in the error about a directory what to do."""
@@ -274,6 +300,14 @@ class Sandbox:
         except ValueError:
             names = ", ".join(map(shown_path, self.roots))
             raise ValueError(f"the roots are on several drives; name one of them as path: {names}") from None
+
+    def _named(self, path: str) -> tuple[str, str] | None:
+        """Return the root that contains a path by its name, and the part below the root; else those of the disk."""
+        named = PurePath(os.path.normpath(path))
+        for root in self.roots:
+            if (relative := below(named, PurePath(root))) is not None:
+                return root, relative
+        return self._held(path)
 
     def _held(self, path: str) -> tuple[str, str] | None:
         """Return the root that contains the real path, and the part below the root; `None` if no root contains it."""
