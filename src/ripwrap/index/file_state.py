@@ -20,6 +20,7 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from ripwrap._code.outline import CodeNames
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source
 from ripwrap._system.concurrency import opened
 from ripwrap._system.safe_open import open_regular_file
@@ -210,13 +211,26 @@ class IndexedFile:
     read, and its digest is compared with the stored digest.
     """
 
-    def __init__(self, root: str, path: str, stamp: Stamp, digest: bytes, *, follow: bool) -> None:
-        """Set the path, and the stamp and digest that the index stores; nothing is read yet."""
+    def __init__(
+        self,
+        root: str,
+        path: str,
+        stamp: Stamp,
+        digest: bytes,
+        code_of: Callable[[str], CodeNames | None] = lambda _: None,
+        *,
+        follow: bool,
+    ) -> None:
+        """Set the path, and the stamp and digest that the index stores; nothing is read yet.
+
+        `code_of` returns the stored definitions of the text that was indexed; `None` if there are none.
+        """
         self.path = path
         self.digest = digest
         self.changed: bool = False
         self._root, self._follow = root, follow
         self._stamp = stamp
+        self._code_of = code_of
         self._raw: bytes | None = None
         self._source: SourceText | None = None
 
@@ -239,6 +253,8 @@ class IndexedFile:
         """Return the text that was indexed; `None` if the file has changed, or cannot be read."""
         if self._source is None and (raw := self._whole()) is not None:
             self._source = decode_source(self.path, raw)
+            if self._source is not None and (code := self._code_of(self._source.text)) is not None:
+                vars(self._source)["code"] = code
         return self._source
 
     def _whole(self) -> bytes | None:

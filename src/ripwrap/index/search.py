@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from sqlite3 import Connection
 
+from ripwrap._code.outline import CodeNames
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import best_rows, log_remark
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
@@ -23,7 +24,7 @@ from ripwrap.index.file_state import ChunkSpan, IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text, select_in
 from ripwrap.index.storage.postings import Postings, PostingsReader, WordMatches
-from ripwrap.index.storage.tables import View, indexed_file, names_of, number_of
+from ripwrap.index.storage.tables import View, code_of, indexed_file, names_of, number_of
 from ripwrap.results import RankedChunk
 
 _LIKE_SIGN = re.compile("(?=[!%_])")
@@ -231,12 +232,16 @@ def _read_candidates(
     ):
         file = files.get(blob)
         if file is None:
-            file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
+            file = files[blob] = indexed_file(view, path, digest, tuple(stamp), _code_of(database, blob))
         known = None if symbol is None else decode_text(symbol)
         content = _StoredChunk(file, ChunkSpan(start, at, size), key, known, names.get(row, ()))
         candidate = ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
         found[candidate] = content
     return found
+
+
+def _code_of(database: Connection, blob: int) -> Callable[[str], CodeNames | None]:
+    return lambda text: code_of(database, blob, text)
 
 
 def _read_empty(
@@ -245,7 +250,7 @@ def _read_empty(
     """Return an empty candidate for each of the contents that has no chunk, and add their files to `files`."""
     found: dict[ChunkCandidate, _StoredChunk] = {}
     for blob, path, digest, *stamp in select_in(database, _SELECT_EMPTY, named, [number]):
-        file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
+        file = files[blob] = indexed_file(view, path, digest, tuple(stamp), _code_of(database, blob))
         content = _StoredChunk(file, ChunkSpan(0, None, 0), b"", None, ())
         found[ChunkCandidate(file.path, 1, 1, content, 0.0)] = content
     return found

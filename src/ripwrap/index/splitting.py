@@ -17,6 +17,7 @@ from typing import NamedTuple
 from ripwrap._code.treesitter.merge import (
     WINDOW_VERSION,
     Chunk,
+    CodeChunks,
     chunker_version,
     syntax_chunks,
     window_chunks,
@@ -76,6 +77,8 @@ class SplitText(NamedTuple):
     names: list[list[str]]
     words: list[str]
     lengths: list[int]
+    code: str = ""
+    """Definitions of the file; see `CodeChunks`."""
 
 
 class SplitFile(NamedTuple):
@@ -112,7 +115,8 @@ def split_file(root: str, request: SplitRequest, *, follow: bool, chunker: Chunk
 
 
 def _split(source: SourceText, chunker: Chunker) -> SplitText:
-    chunks = list(without_blank_lines(source.text, chunker.chunks_of(source.path, source.text)))
+    found = chunker.chunks_of(source.path, source.text)
+    chunks = list(without_blank_lines(source.text, found))
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
     positions = [
         ChunkPosition(*span, chunk.start_line, chunk.end_line, chunk.symbol)
@@ -126,6 +130,7 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
         [[name for name in map(to_nfc, chunk.names) if len(name) <= MAX_WORD_CHARS] for chunk in chunks],
         words,
         [len(one.split()) for one in words],
+        found.code if isinstance(found, CodeChunks) else "",
     )
 
 
@@ -260,7 +265,7 @@ def _version(chunker: str) -> list[str]:
 def _encode_answer(files: Sequence[SplitFile]) -> list[bytes]:
     texts = [one.text for one in files if one.text is not None]
     header = [
-        (stamp, note, why, digest.hex(), text and (text.positions, text.names, text.lengths))
+        (stamp, note, why, digest.hex(), text and (text.positions, text.names, text.lengths, text.code))
         for stamp, note, why, digest, text in files
     ]
     words = "\n".join(words for text in texts for words in text.words)  # the words have no line end; see `fold()`
@@ -280,7 +285,7 @@ def _decode_answer(message: Sequence[bytes], batch: Sequence[SplitRequest]) -> l
                 if note not in _WITHOUT_TEXT and digest not in request.known:
                     return None
             else:
-                positions, names, lengths = columns
+                positions, names, lengths, code = columns
                 end = at + len(positions)
                 text = SplitText(
                     [ChunkPosition(*position) for position in positions],
@@ -288,6 +293,7 @@ def _decode_answer(message: Sequence[bytes], batch: Sequence[SplitRequest]) -> l
                     names,
                     words[at:end],
                     lengths,
+                    code,
                 )
                 at = end
             files.append(SplitFile(tuple(stamp), note, why, digest, text))

@@ -270,7 +270,7 @@ def last_id(database: Connection, table: str) -> int:
     return found
 
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Version of the tables; version 2 had full-text search in SQLite, and version 4 had checksums of rows."""
 
 MARK_KEY = "mark"
@@ -298,10 +298,11 @@ _DECLARATIONS = (
     # With AUTOINCREMENT, here and below, no number is used twice (https://sqlite.org/autoinc.html), so that a document
     # of a removed row is never mistaken for the document of another row. `trigrams` is 1 if the content has a
     # document of trigrams, -1 if it never gets such a document, NULL if the content was not read yet. `names` has the
-    # compressed names that the chunks define; with them, the rows in `definition` are found and deleted.
+    # compressed names that the chunks define; with them, the rows in `definition` are found and deleted. `code` has
+    # the compressed definitions of the file, with their lines; it is empty if they are not known.
     """CREATE TABLE blob (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, names BLOB NOT NULL,
-        UNIQUE (path, digest)
+        code BLOB NOT NULL, UNIQUE (path, digest)
     )""",
     "CREATE INDEX blob_trigrams ON blob (trigrams)",
     # The directory of trigrams, a random number that changes with its documents, and their number.
