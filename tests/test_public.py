@@ -392,8 +392,8 @@ def test_unknown_option_names_what_ripwrap_has(call: Callable[[], object], says:
 def test_words_are_no_arguments_themselves() -> None:
     """No word of the tables hides an argument that a function has."""
     options = PlacedSearchOptions.__annotations__.keys()
-    assert not options & (_text._WORDS.keys() - {"replace"} | _text._INSTEAD.keys())
-    assert set(_text._WORDS.values()) - options <= {"cwd", "pattern", "replacement", "path", "lang", "rg"}
+    assert not options & (_text.WORDS.keys() - {"replace"} | _text._INSTEAD.keys())
+    assert set(_text.WORDS.values()) - options <= {"cwd", "pattern", "replacement", "path", "lang", "rg"}
 
 
 @pytest.mark.parametrize("package", [ripwrap, sync])

@@ -327,8 +327,8 @@ _OTHER_NAMES = {
     "rev": "revision commit",
     "rg": "executable rg_path",
 }
-_WORDS = {word: name for name, words in _OTHER_NAMES.items() for word in words.split()}
-"""Map a word of other libraries to the argument with that meaning, for errors only."""
+WORDS = {word: name for name, words in _OTHER_NAMES.items() for word in words.split()}
+"""Map a word of other libraries to the argument with that meaning: errors of the library name it, tools accept it."""
 
 _INSTEAD: Mapping[str, str] = {
     "timeout": "cancel the call instead, as in `async with asyncio.timeout(5)` or `with anyio.fail_after(5)`",
@@ -409,8 +409,8 @@ def suggest(name: str, known: Collection[str]) -> str:
         row = (key, *others)
         if name in row and (meant := next((one for one in row if one in known), "")):
             return meant
-    if _WORDS.get(name) in known:
-        return _WORDS[name]
+    if WORDS.get(name) in known:
+        return WORDS[name]
     if name in ("ignore", *ALIASES["ignore"]) and "glob" in known:
         return 'glob="!…"'
     import difflib  # late: only errors need it

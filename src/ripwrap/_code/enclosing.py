@@ -251,12 +251,7 @@ class _Blocks:
                 elif open_ and open_[-1][0] == _OPENERS[bracket]:
                     begin = open_.pop()[1]
                     if begin <= first and index >= last and begin < index:
-                        return self._with_header(begin), index
+                        # A bracket that is alone in its line may open the block of the line above.
+                        alone = begin and _OPENER_ONLY.match(self._code[begin]) and self._is_code(begin - 1)
+                        return begin - bool(alone), index
         return None
-
-    def _with_header(self, index: int) -> int:
-        """Return the first line of the block that a bracket in line `index` opens."""
-        above = index - 1
-        if index and _OPENER_ONLY.match(self._code[index]) and self._is_code(above):
-            return above
-        return index

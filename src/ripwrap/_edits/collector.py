@@ -34,11 +34,7 @@ def why_binary(offset: int) -> str:
 
 
 async def find_left_out(
-    run: Runner,
-    query: Query,
-    known: Collection[str],
-    seconds: float | None,
-    allowed: Callable[[str], bool] | None,
+    run: Runner, query: Query, known: Collection[str], seconds: float | None, allowed: Callable[[str], bool] | None
 ) -> UnsearchedMatches:
     """Search once more, with binary and hidden files, and return what the first search did not report.
 

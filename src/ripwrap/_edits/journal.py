@@ -598,7 +598,10 @@ class Turn:
         for number, file in enumerate(self._files):
             try:
                 self._disk.remove_beside(file.path, self._folder.temporary(number))
-                self._restore(number, file)
+                content, state = self._disk.read(file.path)
+                if hashlib.sha256(content).hexdigest() == _hashes(file, forward=self._forward)[1]:
+                    old, times = file.apply(content, forward=not self._forward), file.times if self._forward else None
+                    self._disk.overwrite(file.path, self._folder.temporary(number), old, state, times=times)
             except OSError as second:
                 if second.errno not in GONE:
                     failed.append(second)
@@ -612,14 +615,6 @@ class Turn:
             f"{plural(len(failed), 'file')} could not be rolled back and may have the {side} content ({failed[0]}). "
             f"Fix the cause, then call undo({str(self._folder.path)!r})."
         )
-
-    def _restore(self, number: int, file: JournalFile) -> None:
-        content, state = self._disk.read(file.path)
-        if hashlib.sha256(content).hexdigest() != _hashes(file, forward=self._forward)[1]:
-            return
-        name = self._folder.temporary(number)
-        old, times = file.apply(content, forward=not self._forward), file.times if self._forward else None
-        self._disk.overwrite(file.path, name, old, state, times=times)
 
 
 def _hashes(file: JournalFile, *, forward: bool) -> tuple[str, str]:

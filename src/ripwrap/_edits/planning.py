@@ -186,13 +186,7 @@ class _LeftOutError(Exception):
 
 
 def _read_and_plan(
-    one: Found,
-    real: str,
-    disk: Disk,
-    reading: _Reading,
-    context: int,
-    max_bytes: int,
-    screen: Screen | None,
+    one: Found, real: str, disk: Disk, reading: _Reading, context: int, max_bytes: int, screen: Screen | None
 ) -> FileEdits | None:
     """Read a file and return its edits, or None if the file does not change; `real` is the real path of the file."""
     if reason := why_protected(real):

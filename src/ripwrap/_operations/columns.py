@@ -296,9 +296,9 @@ class ColumnsAnswer:
             raise TypeError(f"batch must be an int, got {type(batch).__name__}")
         if batch < 1:
             raise ValueError(f"batch must be at least 1, got {batch}")
+        self._batch = batch
         self.full: bool = limit == 0
         self._left = check_limit(limit)
-        self._batch = batch
         self._decoder = ColumnDecoder()
         self._parts: deque[Columns] = deque()
         self._rows = 0

@@ -5,7 +5,7 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import TextIOWrapper
+from io import BufferedReader, TextIOWrapper
 from itertools import islice
 from typing import Literal, TypeAlias
 
@@ -210,7 +210,8 @@ class MatchSource:
 def _read_source(request: ExpandRequest) -> MatchSource:
     """Read the whole file; if it is large, or `request.around` is set, read only the lines near the match."""
     place, near = request.place, request.around
-    with _open_text(request.cwd, request.path) as (text, size):
+    file = open_regular_file(request.cwd, request.path, follow=True)
+    with _as_text(file) as (text, size):
         if near is None and size <= MAX_SOURCE_BYTES:
             return MatchSource([*_texts(text)], 1, complete=True)
         near = _NEAR_LINES if near is None else near
@@ -220,17 +221,22 @@ def _read_source(request: ExpandRequest) -> MatchSource:
 
 def read_lines(folder: str, path: str, *, follow: bool, roots: Sequence[str]) -> list[str] | None:
     """Return the lines of a file, without line ends; None if the file is too large to look for definitions."""
-    with _open_text(folder, path, follow=follow, roots=roots) as (text, size):
+    with open_regular_file(folder, path, follow=follow, roots=roots) as file:
+        return lines_of(file)
+
+
+def lines_of(file: BufferedReader) -> list[str] | None:
+    """Return the lines of an open file as `read_lines()` does."""
+    with _as_text(file) as (text, size):
         return None if size > MAX_SOURCE_BYTES else [*_texts(text)]
 
 
 @contextmanager
-def _open_text(
-    folder: str, path: str, *, follow: bool = True, roots: Sequence[str] = (os.curdir,)
-) -> Generator[tuple[TextIOWrapper, int]]:
-    """Open a file as text, in the encoding that rg assumes; yield the open file and its size in bytes."""
-    with open_regular_file(folder, path, follow=follow, roots=roots) as file:
-        size = os.fstat(file.fileno()).st_size
+def _as_text(file: BufferedReader) -> Generator[tuple[TextIOWrapper, int]]:
+    """Read an open file as text, in the encoding that rg assumes; yield the text and the size of the file in bytes."""
+    with file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
         start = file.peek(4)
         mark, encoding = byte_order_mark(start)
         file.read(len(mark))

@@ -134,8 +134,15 @@ def render(query: Query) -> tuple[str, ...]:
     """Return the arguments of rg, without the executable; the paths of the query are the last ones."""
     if query.mode == "types":
         return ("--no-config", *_flags(query.options), "--type-list", _END_OF_OPTIONS)
-    by_counts = query.lists_by_counts
-    options = _limit_to_one(query.options) if by_counts else _fill_contexts(query.options)
+    by_counts, options, context = query.lists_by_counts, query.options, query.options.get("context")
+    if by_counts:  # 0 stays 0; with context, rg 15 reads on after the first match (rg-facts 51)
+        most = options.get("max_count")
+        options = without_options(options, ("context", "before_context", "after_context", "passthru"))
+        options["max_count"] = 1 if most is None else min(most, 1)
+    elif context is not None and options.keys() & {"before_context", "after_context"}:
+        # rg 13 would ignore `context`, also for the side that the other option does not set.
+        sides: SearchOptions = {"before_context": context, "after_context": context}
+        options = {**sides, **options}
     replacement = () if query.captures is None else (f"--replace={query.captures}",)
     file = () if query.pattern_file is None else (f"--file={query.pattern_file}",)
     flags = (
@@ -248,26 +255,6 @@ def _allowed(kind: Any) -> str:
         return "a path or a sequence of paths"
     names = {bool: "True or False", int: "an int, 0 or more", str: "a string"}
     return names.get(kind, "a string or a sequence of strings")
-
-
-def _fill_contexts(options: SearchOptions) -> SearchOptions:
-    """If `context` and only one of `before_context` and `after_context` are given, set the other to `context`.
-
-    Without this change, rg 13 would ignore `context`. Options that the caller passed keep their values.
-    """
-    both = options.get("context")
-    if both is None or not options.keys() & {"before_context", "after_context"}:
-        return options
-    sides: SearchOptions = {"before_context": both, "after_context": both}
-    return {**sides, **options}
-
-
-def _limit_to_one(options: SearchOptions) -> SearchOptions:
-    """Return the options with `max_count=1` (0 stays 0), and no context: with it, rg 15 reads on (rg-facts 51)."""
-    context = ("context", "before_context", "after_context", "passthru")
-    plain = without_options(options, context)
-    plain["max_count"] = min(1 if (most := options.get("max_count")) is None else most, 1)
-    return plain
 
 
 def _check(query: Query) -> Query:

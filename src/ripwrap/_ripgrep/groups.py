@@ -410,11 +410,11 @@ _SEPARATOR = "\x02"
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u\{([0-9A-Fa-f]{1,6})\}|(.?))", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "\\": "\\"}
 
-_COMPILE_OPTIONS = ("pcre2", "engine", "no_unicode", "dfa_size_limit", "regex_size_limit", "multiline", "crlf")
+COMPILE_OPTIONS = ("pcre2", "engine", "no_unicode", "dfa_size_limit", "regex_size_limit", "multiline", "crlf")
 """Options that decide whether a pattern compiles, or which groups it has."""
 
 _MATCH_OPTIONS = (
-    *_COMPILE_OPTIONS,
+    *COMPILE_OPTIONS,
     *("ignore_case", "smart_case", "case_sensitive", "fixed_strings", "word_regexp", "line_regexp"),
     *("multiline_dotall", "null_data"),
 )
@@ -431,11 +431,6 @@ class Template(NamedTuple):
     constant: str | None
     size: int = 0
     uses: int = 0
-
-    @property
-    def growth(self) -> int:
-        """Number of bytes by which a replacement of a short match can be longer than the match."""
-        return self.longest(1)
 
     def longest(self, length: int) -> int:
         """Return the maximum length of the replacement of a match with this length, both in bytes.
@@ -494,11 +489,6 @@ def _unescape(match: re.Match[str]) -> str:
             " out",
         )
     )
-
-
-def compile_options(options: SearchOptions) -> SearchOptions:
-    """Return only the options that decide whether a pattern compiles, or which groups it has."""
-    return only_options(options, _COMPILE_OPTIONS)
 
 
 def match_options(options: SearchOptions) -> SearchOptions:

@@ -51,11 +51,8 @@ class OverlayTexts:
 
 
 _ACTIVE: ContextVar[OverlayTexts | None] = ContextVar("ripwrap_overlay", default=None)
-
-
-def active_overlay() -> OverlayTexts | None:
-    """Return the overlay of the running task or thread; `None` without an overlay."""
-    return _ACTIVE.get()
+active_overlay: Callable[[], OverlayTexts | None] = _ACTIVE.get
+"""Function that returns the overlay of the running task or thread; `None` without an overlay."""
 
 
 def with_overlay(overlay: OverlayTexts | None, work: Callable[[], T]) -> T:

@@ -303,8 +303,8 @@ class Command:
 
     def _unknown(self, name: str, advice: str) -> str:
         """Return an error message about an unknown flag, with a flag of the same meaning or of a similar name."""
-        if said := explain_missing(name):
-            return said
+        if missing := next((one for one in MISSING if name in one.flags), None):
+            return f"{name} is not an option of ripwrap: {missing.reason}; {missing.instead}"
         names = (one for each in self.parameters[1] for one in each.names if one.startswith(END))
         plain = {one.removeprefix(END).replace("-", "_"): one for one in names}
         meant = suggest(name.removeprefix(END).replace("-", "_"), plain)
@@ -398,9 +398,3 @@ MISSING = tuple(
     Missing(tuple(flags.split()), *about.split("; "))
     for flags, about in (line.split(": ") for line in _MISSING.splitlines())
 )
-
-
-def explain_missing(flag: str) -> str:
-    """Return an error message about a flag of rg that is missing; empty for any other flag."""
-    found = next((one for one in MISSING if flag in one.flags), None)
-    return "" if found is None else f"{flag} is not an option of ripwrap: {found.reason}; {found.instead}"

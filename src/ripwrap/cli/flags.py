@@ -149,11 +149,6 @@ class PatternFlags:
         several = several or MATCHES_NOTHING
         return several, paths if pattern is None else (pattern, *paths)
 
-    @property
-    def reads_stdin(self) -> bool:
-        """True if standard input has patterns, and so is not searched."""
-        return STDIN in self.file
-
 
 MATCHES_NOTHING = (r"[^\s\S]",)
 """Patterns of an empty file of patterns; the library takes no empty list."""

@@ -10,17 +10,7 @@ from ripwrap._code.outline import outline_rows
 from ripwrap._operations.expand import EXPAND_LINES, ExpandTo
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option
-from ripwrap.cli.flags import (
-    AllPaths,
-    Cwd,
-    Json,
-    Limit,
-    LineFlags,
-    PlaceFlags,
-    ResultLimit,
-    RgPath,
-    RunOptions,
-)
+from ripwrap.cli.flags import AllPaths, Cwd, Json, Limit, LineFlags, PlaceFlags, ResultLimit, RgPath, RunOptions
 from ripwrap.cli.lines import LinePrinter, print_line
 from ripwrap.cli.output import print_all, print_chunk, print_json, print_reference, print_results
 from ripwrap.cli.replace import SHOW, WriteOptions, show_or_write

@@ -76,7 +76,7 @@ def run_search(
         refuse_together("history", {**given, "history": False})
         return search_history(replace(search, paths=named), history_options(place, history, named))
     elsewhere = place.rev is not None or place.on is not None or run.cwd != "." or coverage
-    piped = not named and not elsewhere and not patterns.reads_stdin and stdin_is_pipe()
+    piped = not named and not elsewhere and STDIN not in patterns.file and stdin_is_pipe()
     groups = [(STDIN,)] if piped else [named] if coverage or near.near else _around_stdin(named)
     searches = list[TerminalSearch]()
     for group in groups:

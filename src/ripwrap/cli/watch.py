@@ -16,12 +16,7 @@ from ripwrap.options import SearchOptions
 
 
 def run_watch(
-    pattern: Pattern,
-    /,
-    *paths: AllPaths,
-    lines: LineFlags,
-    run: RunOptions,
-    **options: Unpack[SearchOptions],
+    pattern: Pattern, /, *paths: AllPaths, lines: LineFlags, run: RunOptions, **options: Unpack[SearchOptions]
 ) -> int:
     """Search again each time files change, until Ctrl-C.
 

@@ -16,15 +16,11 @@ from ripwrap._text import shown
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
-from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_number, check_timeout
 from ripwrap.places.where import refuse_places
 from ripwrap.repositories.collectors import EndedRoots, TermsCollector
 from ripwrap.repositories.models import Root, RootError, Worker
-from ripwrap.repositories.requests import (
-    ReadRequest,
-    RootRequest,
-    RootTask,
-)
+from ripwrap.repositories.requests import ReadRequest, RootRequest, RootTask
 from ripwrap.repositories.scheduler import AnyExecutor, Arrival, OnRootsEnded, RootOrder, Schedule
 
 _LOGGER = logging.getLogger("ripwrap")
@@ -190,8 +186,8 @@ class BaseRepositories:
         self._roots = tuple(find_roots(roots, kept, left_out))
         self._plan = Schedule(
             executor=executor,
-            concurrency=check_number(concurrency, "concurrency", 1),
-            retries=check_number(retries, "retries", 0) or 0,
+            concurrency=None if concurrency is None else check_number(concurrency, "concurrency"),
+            retries=check_number(retries, "retries", 0),
             rg=rg,
             lease_folder=None if lease_folder is None else os.fspath(lease_folder),
         )
@@ -329,14 +325,3 @@ def check_search(pattern: str | Sequence[str], options: SearchOptions) -> tuple[
     if options.get("passthru"):
         raise ValueError("passthru returns every line of every file; leave passthru out")
     return search_query(pattern, os.curdir, (), options, arguments=ARGUMENTS).patterns
-
-
-def check_number(value: int | None, name: str, least: int) -> int | None:
-    """Check that a number is an int of at least `least`, and return it; `concurrency` may be `None`."""
-    if value is None and name == "concurrency":
-        return None
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an int, got {type(value).__name__}")
-    if value < least:
-        raise ValueError(f"{name} must be {least} or more, got {value}")
-    return value

@@ -11,14 +11,7 @@ from ripwrap._ranking.word_query import WordQuery
 from ripwrap._ripgrep.page_collector import TermCounts, path_order, shares
 from ripwrap._text import plural
 from ripwrap.options import check_callback
-from ripwrap.repositories.models import (
-    RepositoriesResult,
-    Root,
-    RootChunk,
-    RootError,
-    RootMatches,
-    Worker,
-)
+from ripwrap.repositories.models import RepositoriesResult, Root, RootChunk, RootError, RootMatches, Worker
 from ripwrap.repositories.requests import MatchesRequest, RootTask
 from ripwrap.repositories.scheduler import Arrival
 from ripwrap.results import FileMatches, GrepResult, RankedChunk
@@ -47,11 +40,9 @@ class EndedRoots:
 
 
 class MatchesCollector:
-    """Collector of a page of matches from many roots; the results of the roots may come in any order.
+    """Collector of the page of `Repositories.grep()`; the results of the roots may come in any order.
 
-    The page has the first match of each root, then the second match of each root, and so on. The more roots have
-    matches, the fewer matches of each root are on the page. Matches that do not fit on the page are dropped early,
-    while other roots are still searched.
+    Matches that do not fit on the page are dropped early, while other roots are still searched.
     """
 
     def __init__(self, roots: Sequence[Root], query: str | tuple[str, ...], per_root: int, limit: int) -> None:
@@ -193,8 +184,7 @@ class ShardPlanner:
         shards = split_files(self._sizes, self._shards)
         return [
             replace(
-                self._task,
-                request=replace(self._request, files=tuple(files), unreadable=() if number else unreadable),
+                self._task, request=replace(self._request, files=tuple(files), unreadable=() if number else unreadable)
             )
             for number, files in enumerate(shards)
         ]

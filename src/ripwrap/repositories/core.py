@@ -13,16 +13,8 @@ from ripwrap._ripgrep.query import only_options
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._signature import lists_options
 from ripwrap.errors import named_paths
-from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, check_limit, check_timeout
-from ripwrap.repositories.base import (
-    ARGUMENTS,
-    BaseRepositories,
-    IndexSettings,
-    Question,
-    TermsQuestion,
-    check_number,
-    check_search,
-)
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, check_limit, check_number, check_timeout
+from ripwrap.repositories.base import ARGUMENTS, BaseRepositories, IndexSettings, Question, TermsQuestion, check_search
 from ripwrap.repositories.collectors import EndedRoots, MatchesCollector, ShardPlanner, TermsCollector, add_error
 from ripwrap.repositories.models import (
     RepositoriesRanking,
@@ -216,7 +208,7 @@ class Repositories(BaseRepositories):
         request = MatchesRequest(patterns, each, seconds, plain_options(options))
         collector = MatchesCollector(self._roots, pattern if isinstance(pattern, str) else patterns, each, most)
         tasks = self._tasks(request)
-        if (check_number(shards, "shards", 1) or 1) > 1:  # replace the task of each root by the tasks of its shards
+        if check_number(shards, "shards") > 1:  # replace the task of each root by the tasks of its shards
             planners = [ShardPlanner(task, request, shards) for task in tasks]
             sizes = SizesRequest(plain_options(only_options(options, FileOptions.__annotations__)))
             async with aclosing(arrivals(self._tasks(sizes, timeout), self._plan, "arrival")) as listed:

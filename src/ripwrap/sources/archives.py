@@ -139,17 +139,10 @@ class ArchiveSource(Source):
         named: Collection[str] = (),
         reader: DocumentReader | None = None,
     ) -> None:
-        """Choose the files.
+        """Choose the files; a file with a format that is not in `inside` is skipped.
 
-        Args:
-            cwd: Directory that the paths are relative to.
-            paths: Files. A file with a format that is not in `inside` is skipped.
-            inside: Formats to read.
-            bounds: Limits for each file.
-            follow: True to follow links.
-            named: Paths that the caller names. Links in these paths are followed. A document with such a path is read
-                even if `selects()` returns False for it.
-            reader: Reader of documents, which this source closes; `None` is a new reader without a cache.
+        Links in the paths `named`, which are those of the caller, are followed. A document with such a path is read
+        even if `selects()` returns False for it. The source closes the `reader` of documents.
         """
         super().__init__()
         self._cwd = cwd

@@ -19,7 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
-from typing import IO, Any
+from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
@@ -63,7 +63,12 @@ def _compacted(content: bytes, mark: str) -> bytes:
             for info in package.infolist():
                 with package.open(info) as opened, copy.open(info.filename, "w", force_zip64=True) as target:
                     if info.filename in wide:
-                        _write_table(opened, target, mark)
+                        # A table of two columns, after a row with `mark`.
+                        target.write(f"{_HEAD}<row>{_text_cell('A1', mark)}</row>".encode())
+                        cells = _Cells()
+                        while chunk := opened.read(_CHUNK_BYTES):
+                            target.write(cells.feed(chunk))
+                        target.write(cells.feed(b"", end=True) + b"</sheetData></worksheet>")
                     elif info.filename.lower().endswith((".xml", ".rels", ".bin")):
                         while chunk := opened.read(_CHUNK_BYTES):
                             target.write(chunk)
@@ -106,15 +111,6 @@ def _column(letters: str) -> int:
     for letter in letters:
         number = 26 * number + ord(letter) - ord("A") + 1
     return number
-
-
-def _write_table(sheet: IO[bytes], target: IO[bytes], mark: str) -> None:
-    """Write a sheet as a table of two columns, after a row with `mark`."""
-    target.write(f"{_HEAD}<row>{_text_cell('A1', mark)}</row>".encode())
-    cells = _Cells()
-    while chunk := sheet.read(_CHUNK_BYTES):
-        target.write(cells.feed(chunk))
-    target.write(cells.feed(b"", end=True) + b"</sheetData></worksheet>")
 
 
 def _text_cell(name: str, text: str) -> str:

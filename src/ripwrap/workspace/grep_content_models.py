@@ -12,14 +12,14 @@ from ripwrap._code.outline import Section
 from ripwrap._text import ALIASES, shown, shown_path
 from ripwrap.models import Model
 from ripwrap.workspace.arguments import (
-    EXCLUDING,
     Globs,
     Number,
+    PathList,
+    PatternList,
+    Rev,
     ToolArguments,
-    is_given,
     is_true,
     labels,
-    without_excluded,
 )
 from ripwrap.workspace.results import FileHits, ToolResult, next_offset_after
 
@@ -42,10 +42,10 @@ _MODES = {
 class GrepContentArguments(ToolArguments, frozen=True):
     """Arguments of `grep_content()`."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset({"case_sensitive", *_WHOLE_MATCH, *_MODES, *EXCLUDING})
+    foreign: ClassVar[frozenset[str]] = frozenset({*_WHOLE_MATCH, *_MODES})
 
-    pattern: str
-    path: str = "."
+    pattern: PatternList
+    path: PathList = "."
     context_lines: Number = 2
     before_context: Number = 0
     after_context: Number = 0
@@ -62,27 +62,24 @@ class GrepContentArguments(ToolArguments, frozen=True):
     include_ignored: bool = False
     sections: bool = False
     expand: Expand = "none"
-    rev: str = ""
+    rev: Rev = ""
     inside: Globs = ""
 
     @model_validator(mode="before")
     @classmethod
     def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Set `context_lines` and `case_insensitive` if other arguments imply their values.
+        """Set `context_lines` and `output_mode` if other arguments imply their values.
 
         If `-B` or `-A` is given, but not `context_lines`, then `context_lines` is 0, as in rg. With `before_context`
-        and `after_context`, `context_lines` keeps its default. `case_sensitive=False` sets `case_insensitive` to True,
-        unless `case_insensitive` is given, too. `only_matching` leaves the context out, because answers have whole
-        lines.
+        and `after_context`, `context_lines` keeps its default. `only_matching` leaves the context out, because answers
+        have whole lines.
         """
-        values = without_excluded(given, "file_pattern", "")
+        values = dict(given)
         flags = {name for name in (*_WHOLE_MATCH, *_MODES) if is_true(values.pop(name, False))}
         for mode in (_MODES[name] for name in _MODES if name in flags):
             values.setdefault("output_mode", mode)
         if not _BOTH_SIDES & values.keys() and (_ONE_SIDE & values.keys() or not flags.isdisjoint(_WHOLE_MATCH)):
             values["context_lines"] = 0
-        if values.pop("case_sensitive", None) in (False, "false") and not is_given(values, "case_insensitive"):
-            values["case_insensitive"] = True
         return values
 
 

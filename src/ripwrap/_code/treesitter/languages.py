@@ -137,10 +137,7 @@ def _assigned(statement: "Node") -> "Node | str | None":
 
 _PYTHON = Grammar(
     "python",
-    {
-        **_for_types("function_definition class_definition", _name_field),
-        "type_alias_statement": _field("left"),
-    },
+    {**_for_types("function_definition class_definition", _name_field), "type_alias_statement": _field("left")},
     containers=node_types(
         "block if_statement elif_clause else_clause try_statement except_clause finally_clause with_statement"
     ),

@@ -215,21 +215,17 @@ class _OccurrenceFinder:
             imports += [line for line in self._lines if required.search(line[:2_000])]
         texts = [" ".join(_QUOTED.sub("", one).split()) for one in imports]
         modules = [one for one in texts if self._language in _PYTHON and one.startswith("import")]
+        top = self._outline.root.named_children if self._grammar.name == "go" else ()
+        # Other files of Go use the name of its package in front of its names.
+        package = next((node_text(one.named_child(0)) for one in top if one.type == "package_clause"), "")
         return Places(
             [_shadowed(one, at, scopes) for one, at in zip(places, self._offsets, strict=True)],
             any(_IMPORTS_ALL.search(one) for one in texts),
             {alias: module for one in texts for module, alias in _ALIAS.findall(one)},
             sorted(_words(texts)),
             sorted(_words(modules)),
-            self._package(),
+            package,
         )
-
-    def _package(self) -> str:
-        """Return the name of the package of a file of Go, which others use in front of its names."""
-        if self._grammar.name != "go":
-            return ""
-        clause = next((one for one in self._outline.root.named_children if one.type == "package_clause"), None)
-        return node_text(clause.named_child(0)) if clause is not None else ""
 
     def _place(self, row: int, column: int) -> Iterator[NamePlace]:
         line = self._lines[row]
