@@ -78,8 +78,8 @@ def content(location: Path) -> tuple[dict[str, list[tuple[object, ...]]], dict[s
     rows = {
         table: database.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2").fetchall()
         for table, columns in {
-            "blob": "id, path, digest, trigrams, names",
-            "chunk": "id, blob, start, at, size, line, last, digest, symbol",
+            "blob": "id, path, digest, trigrams, names, code",
+            "chunk": "id, blob, start, size, line, last, digest, symbol",
             "definition": "name, chunk",
             "tree": "path, view, blob, size, mtime_ns, ctime_ns, note",
             "view": "root, options, name, stamps",

@@ -34,7 +34,6 @@ class SourceText:
     path: str
     text: str
     exact: bool
-    marked: bool = False
 
     @cached_property
     def code(self) -> CodeNames:
@@ -116,7 +115,7 @@ def decode_source(path: str, raw: bytes) -> SourceText | None:
     """Decode the bytes of a file by its byte order mark, or as UTF-8; return `None` if the file is binary."""
     mark, encoding = byte_order_mark(raw)
     if mark:
-        return SourceText(path, raw[len(mark) :].decode(encoding, "replace"), exact=True, marked=True)
+        return SourceText(path, raw[len(mark) :].decode(encoding, "replace"), exact=True)
     if b"\0" in raw:
         return None
     try:

@@ -20,7 +20,7 @@ from ripwrap._ranking.scoring import (
     word_worths,
 )
 from ripwrap._ranking.word_query import MAX_QUERY_WORDS, LongQuery, WordQuery
-from ripwrap.index.file_state import ChunkSpan, IndexedFile
+from ripwrap.index.file_state import IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text, select_in
 from ripwrap.index.storage.postings import Postings, PostingsReader, WordMatches
@@ -41,7 +41,7 @@ _IN_VIEW = (
 )
 _SELECT_IN_VIEW = f"SELECT chunk.id, blob.path, chunk.start, chunk.digest{_IN_VIEW}"
 _SELECT_CANDIDATES = (
-    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.start, chunk.at, chunk.size, chunk.digest, blob.id,"
+    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.start, chunk.size, chunk.digest, blob.id,"
     f" blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns{_IN_VIEW}"
 )
 
@@ -189,7 +189,8 @@ class _StoredChunk:
     """Chunk of the index. The index does not store the text of a chunk; the text is read from the file when needed."""
 
     file: IndexedFile
-    span: ChunkSpan
+    start: int
+    size: int
     key: bytes
     symbol: str | None
     defined: Collection[str]
@@ -199,7 +200,7 @@ class _StoredChunk:
         """Return the text; `None` if the file has changed, or cannot be read."""
         if self._text is None:
             check()
-            self._text = self.file.text(self.span)
+            self._text = self.file.text(self.start, self.size)
         return self._text
 
     def defines(self, name: str) -> bool:
@@ -227,14 +228,14 @@ def _read_candidates(
     first: dict[int, int] = dict(select_in(database, _SELECT_FIRST, list(stored)))
     names = {first[blob] + place: one for blob, some in stored.items() for place, one in enumerate(some)}
     found: dict[ChunkCandidate, _StoredChunk] = {}
-    for row, line, last, symbol, start, at, size, key, blob, path, digest, *stamp in select_in(
+    for row, line, last, symbol, start, size, key, blob, path, digest, *stamp in select_in(
         database, _SELECT_CANDIDATES, rows, [number]
     ):
         file = files.get(blob)
         if file is None:
             file = files[blob] = indexed_file(view, path, digest, tuple(stamp), _code_of(database, blob))
         known = None if symbol is None else decode_text(symbol)
-        content = _StoredChunk(file, ChunkSpan(start, at, size), key, known, names.get(row, ()))
+        content = _StoredChunk(file, start, size, key, known, names.get(row, ()))
         candidate = ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
         found[candidate] = content
     return found
@@ -251,7 +252,7 @@ def _read_empty(
     found: dict[ChunkCandidate, _StoredChunk] = {}
     for blob, path, digest, *stamp in select_in(database, _SELECT_EMPTY, named, [number]):
         file = files[blob] = indexed_file(view, path, digest, tuple(stamp), _code_of(database, blob))
-        content = _StoredChunk(file, ChunkSpan(0, None, 0), b"", None, ())
+        content = _StoredChunk(file, 0, 0, b"", None, ())
         found[ChunkCandidate(file.path, 1, 1, content, 0.0)] = content
     return found
 

@@ -307,13 +307,12 @@ _DECLARATIONS = (
     "CREATE INDEX blob_trigrams ON blob (trigrams)",
     # The directory of trigrams, a random number that changes with its documents, and their number.
     "CREATE TABLE trigrams (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
-    # The chunks of a content have consecutive numbers. `start`, `at` and `size` are a `Span`. `line` and `last` are the
-    # numbers of the first and last line. `symbol` is the name of the definition that the chunk is or belongs to, if
-    # known. The text is not stored. Symbols and paths that are not UTF-8 are stored as
-    # bytes.
+    # The chunks of a content have consecutive numbers. `start` and `size` are numbers of characters, `line` and `last`
+    # the numbers of the first and last line. `symbol` is the name of the definition that the chunk is or belongs to, if
+    # known. The text is not stored. Symbols and paths that are not UTF-8 are stored as bytes.
     """CREATE TABLE chunk (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, at INTEGER,
-        size INTEGER NOT NULL, line INTEGER NOT NULL, last INTEGER NOT NULL, digest BLOB NOT NULL, symbol
+        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL,
+        line INTEGER NOT NULL, last INTEGER NOT NULL, digest BLOB NOT NULL, symbol
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
     # The names that chunks define. There is no index on `chunk`, because it would be as large as the table.

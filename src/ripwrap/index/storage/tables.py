@@ -11,6 +11,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ripwrap._code.outline import CodeNames
+from ripwrap._ranking.passages import MAX_TEXT_CHARS
 from ripwrap._text import as_utf8
 from ripwrap.index.file_state import IndexedFile, Stamp
 from ripwrap.index.splitting import SplitText
@@ -27,8 +28,6 @@ from ripwrap.index.storage.postings import PostingsWriter, change_count
 
 _MAX_CODE_BYTES = 16_000_000
 """Maximum size in bytes of the definitions of a content, which a file of `MAX_FILE_BYTES` does not reach."""
-_MAX_KNOWN_CHARS = 200_000
-"""Maximum number of characters of a text whose definitions are kept in memory."""
 
 WITHOUT_VECTOR = (
     "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
@@ -214,7 +213,7 @@ def add_blob(database: Connection, postings: PostingsWriter, path: str, digest: 
     statement = "INSERT INTO blob (path, digest, names, code) VALUES (?, ?, ?, ?)"
     blob = int(database.execute(statement, (encode_text(path), digest, names, code)).lastrowid or 0)
     database.executemany(
-        "INSERT INTO chunk (blob, id, start, at, size, line, last, digest, symbol) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunk (blob, id, start, size, line, last, digest, symbol) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (blob, number, *position[:-1], digest, position.symbol and encode_text(position.symbol))
             for number, (position, digest) in enumerate(zip(text.positions, text.digests, strict=True), first)
@@ -232,7 +231,7 @@ def add_blob(database: Connection, postings: PostingsWriter, path: str, digest: 
 def code_of(database: Connection, blob: int, text: str) -> CodeNames | None:
     """Return the stored definitions of a content, whose text is `text`; `None` if they are not known."""
     (stored,) = database.execute("SELECT code FROM blob WHERE id = ?", (blob,)).fetchone() or (None,)
-    return (_code_of if len(text) <= _MAX_KNOWN_CHARS else _code_of.__wrapped__)(stored, text) if stored else None
+    return (_code_of if len(text) <= MAX_TEXT_CHARS else _code_of.__wrapped__)(stored, text) if stored else None
 
 
 @lru_cache(maxsize=64)
