@@ -95,7 +95,8 @@ class Fetcher:
                 looks = "" if is_archive else f"; it is not an archive, it starts with {start!r}"
                 said = (
                     f"{shown} is not the released file{looks}: expected SHA-256 {sha256}, got {digest.hexdigest()}. "
-                    "The file was deleted. A proxy or captive portal may have changed it; try another network or RIPWRAP_MIRROR=…"
+                    "The file was deleted. A proxy or captive portal may have changed it; try another network or "
+                    "RIPWRAP_MIRROR=…"
                 )
                 raise ChecksumMismatchError(said, url=shown, expected=sha256, actual=digest.hexdigest())
             return shown
