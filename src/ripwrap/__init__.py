@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from ripwrap._operations.streams import grep_in, search_in
     from ripwrap._operations.tree import tree, tree_text
     from ripwrap._operations.watch import watch
+    from ripwrap._ripgrep.decoder import decode, encode
     from ripwrap._ripgrep.process import limit_processes
     from ripwrap._ripgrep.progress import Progress
     from ripwrap._scan.reports import Baseline, sarif
@@ -150,10 +151,11 @@ __all__ = [
     "RgBinary", "RipwrapError", "Root", "RootChunk", "RootCount", "RootError", "RootFile", "RootMatch", "RootMatches",
     "Rule", "ScanMatch", "SearchError", "SearchOptions", "Section", "SkippedFiles", "Stats", "StrPath", "Submatch",
     "Summary", "Tree", "TreeEntry", "UnknownTypeError", "UnsupportedPlatformError", "Worker", "Workspace", "binary",
-    "count", "count_matches", "coverage", "expand", "file_types", "files", "files_matching", "files_with_matches",
-    "files_without_match", "grep", "grep_in", "limit_processes", "load_rules", "outline", "overlay", "rank",
-    "references", "replace", "replace_code", "sarif", "scan", "search", "search_code", "search_columns",
-    "search_history", "search_in", "search_messages", "sync", "tree", "tree_text", "undo", "watch", "why",
+    "count", "count_matches", "coverage", "decode", "encode", "expand", "file_types", "files", "files_matching",
+    "files_with_matches", "files_without_match", "grep", "grep_in", "limit_processes", "load_rules", "outline",
+    "overlay", "rank", "references", "replace", "replace_code", "sarif", "scan", "search", "search_code",
+    "search_columns", "search_history", "search_in", "search_messages", "sync", "tree", "tree_text", "undo", "watch",
+    "why",
 ]
 # fmt: on
 
@@ -164,6 +166,7 @@ _SUBMODULES = (
     *("sources", "sync", "workspace"),
 )
 _NAMES = {
+    "_ripgrep.decoder": "decode encode",
     "_ripgrep.process": "limit_processes",
     "_ripgrep.progress": "Progress",
     "_system.overlay": "overlay",

@@ -338,12 +338,7 @@ ShowDenied: TypeAlias = Literal["hide", "count", "name"]
 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
-    """Check the `timeout` of an operation, in seconds, and return it; `None` is no limit, and infinity becomes `None`.
-
-    Raises:
-        ValueError: The number is negative or NaN.
-        TypeError: The value is not an int or float.
-    """
+    """Check the `timeout` of an operation, in seconds, and return it; `None` is no limit, and so is infinity."""
     return None if timeout == math.inf else _check_seconds(timeout, name, "for no limit")
 
 
@@ -357,11 +352,7 @@ def _check_seconds(seconds: float | None, name: str, none: str) -> float | None:
 
 
 def check_callback(function: object) -> None:
-    """Check that `on_progress` can be called without `await`; `None` stands for no callback and is accepted.
-
-    Raises:
-        TypeError: The value cannot be called, or is an async function.
-    """
+    """Check that `on_progress` can be called without `await`; `None` stands for no callback and is accepted."""
     if function is not None and not callable(function):
         raise TypeError(f"on_progress must be a function or None, got {type(function).__name__}")
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004 - not to see if it is callable
@@ -369,12 +360,7 @@ def check_callback(function: object) -> None:
 
 
 def check_max_age(max_age: float | None) -> float | None:
-    """Check `max_age`, in seconds, and return it; `None` accepts only an up-to-date index.
-
-    Raises:
-        ValueError: The number is negative or NaN.
-        TypeError: The value is not an int or float.
-    """
+    """Check `max_age`, in seconds, and return it; `None` accepts only an up-to-date index."""
     return _check_seconds(max_age, "max_age", "to refresh each time")
 
 
@@ -395,12 +381,7 @@ def check_number(value: int, name: str, least: int = 1) -> int:
 
 
 def check_limit(limit: int | None, name: str = "limit") -> int | None:
-    """Check the `limit` of an operation, its maximum number of results, and return it; `None` is no limit.
-
-    Raises:
-        ValueError: The number is negative.
-        TypeError: The value is not an int.
-    """
+    """Check the `limit` of an operation, its maximum number of results, and return it; `None` is no limit."""
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
         raise TypeError(f"{name} must be an int or None, got {type(limit).__name__}")
     if limit is not None and limit < 0:

@@ -148,12 +148,12 @@ def test_habit_means_an_argument(tool: str, sent: dict[str, Any], means: dict[st
         ("grep", {"pattern": "x", "-w": True}, "before and after the word in pattern"),
         ("grep", {"pattern": "x", "--word-regexp": True}, "before and after the word in pattern"),
         ("grep", {"pattern": "x", "-v": True}, "read_file shows all lines"),
-        ("grep", {"pattern": "x", "-L": True}, "find_files lists files"),
+        ("grep", {"pattern": "x", "-L": True}, "find_files lists all files of path"),
         ("glob", {"pattern": "x", "recursive": False}, "a pattern of find_files that begins with a slash"),
         ("list_dir", {"offset": 9}, "a larger limit shows more"),
-        ("edit", {"pattern": "x", "replacement": "y", "replace_all": False}, "all matches are replaced"),
-        ("edit", {"old_string": "x"}, "takes the old text as pattern, with fixed_strings=True"),
-        ("read_many_files", {"include": ["*.py"]}, "find_files finds the files of a glob; pass their paths as path"),
+        ("edit", {"pattern": "x", "replacement": "y", "replace_all": False}, "all that pattern matches is replaced"),
+        ("edit", {"old_string": "x"}, "pass the old text as pattern, with fixed_strings=True"),
+        ("read_many_files", {"include": ["*.py"]}, "find_files finds files; pass their paths as path"),
     ],
 )
 def test_what_cannot_be_honoured_names_what_does_it(tool: str, sent: dict[str, Any], says: str) -> None:

@@ -388,10 +388,7 @@ async def _with_hints(
 async def _judged(
     run: Runner, request: CoverageRequest, paths: Sequence[str], left: Callable[[], float | None]
 ) -> dict[str, Judged]:
-    """Return for each path whether rg reads it or why not, from its listing and its log; an option to change, if any.
-
-    rg runs once or twice for each searched path that holds one of the paths, no deeper than they are.
-    """
+    """Return for each path whether rg reads it or why not, from its listing and log, and an option to change if any."""
     answers: dict[str, list[Judged]] = {path: [] for path in paths}
     for root in request.query.paths:
         below = {path: parts for path in paths if (parts := parts_below(request.query.cwd, root, path)) is not None}

@@ -102,10 +102,7 @@ class PageCollector:
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Map from each path, in path order, to the number of its records that were dropped because they are too long.
-
-        Matches in these records are not counted.
-        """
+        """Map each path, in order, to the number of its records that are too long; their matches are not counted."""
         dropped = self._framer.dropped
         return dict(sorted(dropped.items(), key=lambda one: path_order(os.fsencode(one[0]))))
 

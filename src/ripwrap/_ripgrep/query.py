@@ -190,13 +190,9 @@ class Query:
         return replace(self, paths=(*self.paths, *other.paths))
 
     def batches(self, room: int, cost: Callable[[str], int]) -> Iterator["Query"]:
-        """Yield queries that each search some of the paths, in order, and whose paths cost at most `room`.
+        """Yield queries that each search some of the paths, in order, whose costs are at most `room` together.
 
         Only a query with a single path may cost more.
-
-        Args:
-            room: Maximum cost of the paths of one query.
-            cost: Function that returns the cost of a path, in the same unit as `room`.
         """
         batch: list[str] = []
         held = 0

@@ -237,10 +237,7 @@ class Disk:
         _sync([*paths])
 
     def sync_folders(self, paths: Iterable[str]) -> None:
-        """Wait until the directories of files are on the disk, so that a crash cannot undo the renaming of the files.
-
-        This does nothing on Windows, which cannot sync a directory.
-        """
+        """Wait until the directories of files are on the disk, so that a crash undoes no renaming; not on Windows."""
         self.step("sync", "")
         if not IS_WINDOWS:
             _sync(sorted({os.path.dirname(path) for path in paths}))

@@ -273,10 +273,7 @@ def explain(rg: Rg = None) -> tuple[Candidate, ...]:
 
 
 def how_to_install(platform: str = sys.platform) -> str:
-    """Return ways to install rg on a platform (a value of `sys.platform`): commands, and the address of the releases.
-
-    Each way is on a line of its own.
-    """
+    """Return ways to install rg on a platform (a value of `sys.platform`), a line each, and where releases are."""
     system = _INSTALL_COMMANDS.get(platform, ("your system's package manager, package ripgrep",))
     ways = (
         str(Hint(kind="install", target="ripwrap[bin]")),

@@ -338,10 +338,7 @@ class Candidates:
         return frozenset((*(self.named or ()), *self.unsure))
 
     def errors_with(self, errors: Iterable[PathError]) -> tuple[PathError, ...]:
-        """Return the errors of the listing, and each error of the search whose path is a candidate that still exists.
-
-        If rg searched all files, return all errors of the search, and no errors of the listing.
-        """
+        """Return the errors of the listing, and those of the search whose path is a candidate that still exists."""
         if self.named is None:
             return tuple(errors)
         found = [error for error in errors if error.path in self.paths and error.kind != "missing"]

@@ -323,10 +323,7 @@ class FileSystemSource(Source):
         return False
 
     def _reserve(self, found: "_Object") -> bool:
-        """Count the bytes of an object toward `max_bytes` before it is fetched; return False if too few bytes are left.
-
-        The bytes of an object of unknown size are counted piece by piece while it is fetched.
-        """
+        """Count the bytes of an object toward `max_bytes` before it is fetched; return False if too few are left."""
         if self._max_bytes is None:
             return True
         with self._lock:

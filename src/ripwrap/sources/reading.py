@@ -87,10 +87,7 @@ class TextCache:
             self._has_grown = True
 
     def trim(self) -> None:
-        """Delete old temporary files of killed processes and, if the cache is too large, the least recently used texts.
-
-        If no text was stored since the last call, do nothing.
-        """
+        """Delete temporary files of killed processes and, if the cache is too large, the least recently used texts."""
         if not self._has_grown:
             return
         self._has_grown = False

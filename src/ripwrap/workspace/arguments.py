@@ -19,8 +19,6 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Type
 
 from pydantic import (
     AfterValidator,
-    AliasChoices,
-    AliasGenerator,
     BaseModel,
     BeforeValidator,
     Field,
@@ -73,11 +71,7 @@ def tool_names(
 
 
 def find_tool(name: str, tools: Iterable[N], arguments: Mapping[str, object] | None = None) -> N:
-    """Return a tool, given its name or a name that other programs use for the tool.
-
-    Upper case and prefixes such as `functions.` and `mcp__server__` are accepted. Some programs use one name for
-    different tools, which differ in an argument: the alias `search_files(regex)` is for calls with this argument.
-    """
+    """Return a tool, given its name or an alias; the alias `search_files(regex)` is for calls with this argument."""
     plain = _plain_name(name)
     known = {tool.name: tool for tool in tools}
     aliases = {alias: tool for tool in known.values() for alias in tool.aliases}
@@ -193,10 +187,8 @@ class VisibilityOptions(TypedDict, total=False):
 _MAX_JSON_CHARS = 12
 """Number of characters that a character of a text may take in JSON: two escapes such as `\\ud83d`."""
 
-_OUTLINE = {"outline": True}
 _IMPLIED: Mapping[str, Mapping[str, Any]] = {
-    "get_symbols_overview": _OUTLINE,
-    "list_code_definition_names": _OUTLINE,
+    **{name: {"outline": True} for name in ("get_symbols_overview", "list_code_definition_names")},
     "list_allowed_directories": {"max_depth": 1},
 }
 """Arguments that are implied by a name of a tool in another program."""
@@ -221,72 +213,59 @@ _OTHER_NAMES: Mapping[str, str] = {
 """Map an argument to further names that it has in other programs, separated by spaces; see `ALIASES`."""
 
 _MEANS: Mapping[str, Mapping[Any, tuple[str, Any] | None]] = {
-    **{name: {True: None, False: ("fixed_strings", True)} for name in ("is_regexp", "is_regex")},
-    **{
-        name: {True: None, False: ("include_ignored", True)}
-        for name in ("respect_git_ignore", "skip_ignored_files", "use_default_excludes")
-    },
-    **{name: {True: None} for name in ("replace_all", "allow_multiple", "allow_multiple_occurrences")},
-    "case_sensitive": {True: None, False: ("case_insensitive", True)},
-    "recursive": {True: None, False: ("max_depth", 1)},
-    "dry_run": {True: None, False: ("apply", True)},
-    "mode": {"slice": None, "regex": None, "literal": ("fixed_strings", True)},
-    "sort_by": {"name": None},
-    "offset": {1: None},
+    name: values
+    for names, values in (
+        ("only_matching -o", {True: ("context_lines", 0), False: None}),
+        ("names_only files_with_matches -l", {True: ("output_mode", "files_with_matches"), False: None}),
+        ("count -c", {True: ("output_mode", "count"), False: None}),
+        ("is_regexp is_regex", {True: None, False: ("fixed_strings", True)}),
+        ("respect_git_ignore skip_ignored_files use_default_excludes", {True: None, False: ("include_ignored", True)}),
+        ("replace_all allow_multiple allow_multiple_occurrences", {True: None}),
+        ("case_sensitive", {True: None, False: ("case_insensitive", True)}),
+        ("recursive", {True: None, False: ("max_depth", 1)}),
+        ("dry_run", {True: None, False: ("apply", True)}),
+        ("mode", {"slice": None, "regex": None, "literal": ("fixed_strings", True)}),
+        ("sort_by", {"name": None}),
+        ("offset", {1: None}),
+    )
+    for name in names.split()
 }
 """Map a name and a value in other programs to an argument and its value; `None` is what the tools do anyway."""
 
-_FILES = "file_pattern ignore pattern"
-_EDIT = ("pattern", "replace_content takes the old text as {}, with fixed_strings=True, and the new one as replacement")
-_ALL = ("pattern", "all matches are replaced; write a {} that matches only what should change")
-_KINDS = ("name", "the answer has definitions, imports, calls and mentions of {} apart")
-_BODY = ("name", "the answer has the lines of each definition of {}, which read_file shows")
-_PER_FILE = (
-    "max_matches",
-    "{} limits the matches of all files together, which are taken from the files in turn",
-)
 _INSTEAD: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(("max_matches_per_file", "max_count", "max_per_file"), _PER_FILE),
-    **dict.fromkeys(("old_string", "new_string", "old_str", "new_str", "old_text", "edits"), _EDIT),
-    **dict.fromkeys(("replace_all", "allow_multiple", "allow_multiple_occurrences"), _ALL),
-    **dict.fromkeys(("include_kinds", "exclude_kinds", "kind"), _KINDS),
-    **dict.fromkeys(("include_body", "include_info"), _BODY),
-    **dict.fromkeys(
-        ("max_answer_chars", "max_output_tokens"),
-        ("limit max_matches end_line path", "the length of answers is fixed; {} makes an answer shorter"),
-    ),
-    **dict.fromkeys(
-        ("respect_gemini_ignore", "respect_cursor_ignore"),
-        (_FILES, "rg reads .gitignore, .ignore and .rgignore; {} can leave out more files"),
-    ),
-    **dict.fromkeys(
-        ("-v", "invert_match"), ("pattern", "no {} finds lines that do not match; read_file shows all lines")
-    ),
-    **dict.fromkeys(("-w", "word_regexp", "whole_word"), ("pattern", r"write \b before and after the word in {}")),
-    **dict.fromkeys(
-        ("-L", "follow", "files_without_match"),
-        (_FILES, "who made the workspace says if links are followed; find_files lists files, also those without match"),
-    ),
-    "-r": ("pattern", "{} is only searched for; replace_content replaces it in a workspace that may write"),
-    **dict.fromkeys(
-        ("include", "exclude", "use_default_excludes"),
-        ("path", "find_files finds the files of a glob; pass their paths as {}, in a list"),
-    ),
-    "pages": ("path", "read_file shows lines of text; grep_content with inside searches a document that is its {}"),
-    "mode": ("outline", "{} gives the lines of each definition, which ranges reads"),
-    "indentation": ("outline", "{} gives the lines of each definition, which ranges reads"),
-    "recursive": ("path", "a pattern of find_files that begins with a slash, as /*.py, stays in the directory of {}"),
-    "offset": ("limit", "a larger {} shows more"),
-    "exclude_patterns": ("path", "ls has ignore; or pass one directory as {}"),
-    "depth": ("path", "pass one file or directory as {}; read_file with outline shows definitions"),
-    "substring_matching": ("name", "grep_content finds a part of a {}"),
-    "regex": ("name", "pass the {} that the expression finds"),
-    "containing_symbol_name_path": ("name", "write the class before the {}, as in Cart.total"),
-    "restrict_search_to_code_files": ("file_type", "{} chooses the files of one language"),
-    "occurrence_ids": ("pattern", "write a {} that matches only what should change; the preview shows all of it"),
-    "expected_count": ("apply", "the preview counts the replacements; then pass {}"),
-    "case_sensitive": ("name", "the case of a {} counts; grep_content can ignore it"),
-    "sort_by": ("path", "entries are sorted by name; find_files can sort by age below a {}"),
+    name: (arguments, text)
+    for names, arguments, text in (
+        ("max_matches_per_file max_count max_per_file", "max_matches", "{} limits the matches of all files together"),
+        ("old_string new_string old_text edits", "pattern", "pass the old text as {}, with fixed_strings=True"),
+        ("replace_all allow_multiple allow_multiple_occurrences", "pattern", "all that {} matches is replaced"),
+        ("include_kinds exclude_kinds kind", "name", "the answer has definitions and kinds of uses of {} apart"),
+        ("include_body include_info", "name", "the answer has the lines of each {}, which read_file shows"),
+        ("max_answer_chars max_output_tokens", "limit max_matches end_line path", "{} makes an answer shorter"),
+        ("respect_gemini_ignore", "file_pattern ignore pattern", "{} leaves out more files than ignore files do"),
+        ("-v invert_match", "pattern", "no {} finds lines that do not match; read_file shows all lines"),
+        ("-w word_regexp whole_word", "pattern", r"write \b before and after the word in {}"),
+        ("-L files_without_match", "path", "find_files lists all files of {}, also those without match"),
+        ("-r", "pattern", "{} is only searched for; replace_content replaces it in a workspace that may write"),
+        ("include exclude use_default_excludes", "path", "find_files finds files; pass their paths as {}, in a list"),
+        ("pages", "path", "read_file shows text; grep_content with inside searches a document that is its {}"),
+        ("mode indentation", "outline", "{} gives the lines of each definition, which ranges reads"),
+        (
+            "recursive",
+            "path",
+            "a pattern of find_files that begins with a slash, as /*.py, stays in the directory of {}",
+        ),
+        ("offset", "limit", "a larger {} shows more"),
+        ("exclude_patterns", "path", "ls has ignore; or pass one directory as {}"),
+        ("depth", "path", "pass one file or directory as {}; read_file with outline shows definitions"),
+        ("substring_matching", "name", "grep_content finds a part of a {}"),
+        ("regex", "name", "pass the {} that the expression finds"),
+        ("containing_symbol_name_path", "name", "write the class before the {}, as in Cart.total"),
+        ("restrict_search_to_code_files", "file_type", "{} chooses the files of one language"),
+        ("occurrence_ids expected_count", "pattern", "the preview counts all that {} matches"),
+        ("case_sensitive", "name", "the case of a {} counts; grep_content can ignore it"),
+        ("sort_by", "path", "entries are sorted by name; find_files can sort by age below a {}"),
+    )
+    for name in names.split()
 }
 """What to do in place of arguments that cannot be honoured: arguments of a tool, and a text with the first it has."""
 
@@ -308,10 +287,7 @@ A = TypeVar("A", bound="ToolArguments")
 
 
 def parse_strings(value: Any) -> Any:
-    """Convert a text to a list of strings; the text is a JSON array, or has commas between the strings.
-
-    Return any other value, and a text that begins with `[` but is not JSON, as it is.
-    """
+    """Return the strings of a text, which is a JSON array, or has commas between them; any other value as it is."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -328,10 +304,7 @@ def _parsed(value: Any, beginning: str) -> Any:
 
 
 def _join_globs(value: Any) -> Any:
-    """Join globs, given as a list or as the text of a JSON array, into one string with commas between them.
-
-    A comma inside of a name becomes `[,]`. Return any other value as it is.
-    """
+    """Join the globs of a list or of a JSON array with commas; a comma inside of a name becomes `[,]`."""
     value = _parsed(value, '["')
     if not isinstance(value, list):
         return value
@@ -342,10 +315,9 @@ def _join_globs(value: Any) -> Any:
 
 
 def join_ranges(value: Any) -> Any:
-    """Join ranges of lines, given as a list or as the text of a JSON array, into one string such as `10-40,80-95`.
+    """Join the ranges of a list or a JSON array, which may be one pair of numbers, into a text such as `10-40,80-95`.
 
-    A value that is neither a list nor a JSON array is returned as it is. The list may be one pair of numbers, or
-    contain strings, numbers and pairs of numbers. -1 as the second number of a pair is the end of the file.
+    -1 as the second number of a pair is the end of the file.
     """
     value = _parsed(value, "[")
     if not isinstance(value, list):
@@ -445,23 +417,10 @@ def without_excluded(values: dict[str, Any], name: str, every: str) -> dict[str,
     globs = [f"!{glob.removeprefix('!')}" for text in excluded for glob in comma_separated(str(text))]
     if not globs:
         return kept
-    given = next((kept.pop(key) for key in (name, *ALIASES.get(name, ())) if key in kept), every)
-    return kept | {name: ", ".join(filter(None, [str(_join_globs(given)), *globs]))}
+    return kept | {name: ", ".join(filter(None, [str(_join_globs(kept.get(name, every))), *globs]))}
 
 
-def is_given(values: Mapping[str, Any], name: str) -> bool:
-    """Return True if an argument is given, by its name or by an alias."""
-    return not values.keys().isdisjoint((name, *ALIASES.get(name, ())))
-
-
-class ToolArguments(
-    BaseModel,
-    frozen=True,
-    extra="forbid",
-    coerce_numbers_to_str=True,
-    defer_build=True,
-    alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, *ALIASES.get(name, ()))),
-):
+class ToolArguments(BaseModel, frozen=True, extra="forbid", coerce_numbers_to_str=True, defer_build=True):
     """Base class of the arguments of all tools."""
 
     foreign: ClassVar[frozenset[str]] = frozenset()
@@ -471,10 +430,8 @@ class ToolArguments(
 
     @model_validator(mode="before")
     @classmethod
-    def _read_habits(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Leave out the files that should be excluded; in other tools, `head_limit=0` means no limit."""
-        if str(given.get("head_limit")).strip() == "0":
-            given = {**given, "head_limit": MAX_NUMBER}
+    def _exclude(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Leave out the files that should be excluded."""
         return without_excluded(given, "file_pattern", "") if "file_pattern" in cls.model_fields else given
 
 
@@ -542,10 +499,7 @@ def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def comma_separated(text: str) -> list[str]:
-    """Return the texts between commas, such as globs, without white space around them; leave out empty texts.
-
-    A comma in braces or brackets is part of a glob.
-    """
+    """Return the texts between commas that are not in braces or brackets, stripped; leave out empty texts."""
     parts: list[str] = []
     start = depth = 0
     for found in re.finditer(r"[{}\[\],]", text):
@@ -611,14 +565,13 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str], model: type[ToolA
                 implied |= _meant(name, value, names)
             continue
         own = names[plain]
-        key = plain if plain in ALIASES.get(own, ()) else own
-        twice = [other for other in known if names.get(other) == own]
-        if not twice:
-            known[key] = value
-        elif known[twice[0]] != value:
-            raise ValueError(f"{twice[0]} and {name} name the same argument, but their values differ; pass only one")
-    given_names = {names.get(one) for one in known}
-    return {name: value for name, value in implied.items() if name not in given_names} | known
+        if plain != own and own in ("before_context", "after_context"):
+            implied["context_lines"] = 0  # as in rg, without -C
+        # In other tools, `head_limit=0` means no limit.
+        read = MAX_NUMBER if plain == "head_limit" and str(value).strip() == "0" else value
+        if known.setdefault(own, read) is not read and known[own] != read:
+            raise ValueError(f"{own} and {name} name the same argument, but their values differ; pass only one")
+    return implied | known
 
 
 def _flat(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -719,11 +672,7 @@ Error messages mention functions of the library, but a language model can only c
 
 
 def spell_as_argument(hint: Hint) -> str | None:
-    """Translate a hint in a message: an option to an argument of the tools, a method to the name of a tool.
-
-    A hint to install a package stays a command, and `location=` becomes `index=`, an argument of `Workspace`. Return
-    `None` for an option that is not an argument of a tool, and for a method without a tool that does the same.
-    """
+    """Translate an option in a message to an argument, and a method to a tool; `None` if no tool has or does it."""
     if hint.kind == "install":
         return str(hint)
     if hint.kind == "call":

@@ -68,11 +68,7 @@ Compare: TypeAlias = Callable[[str, Sequence[str]], Sequence[tuple[str, float]]]
 
 
 async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float = 2 * SECONDS) -> str:
-    """Return a question such as `Did you mean a.py or b.py?`; empty for a glob, and if no name is close.
-
-    Among equally close names, files with the given suffix come first, then files in the given directories, then the
-    files that changed last.
-    """
+    """Return a question such as `Did you mean a.py or b.py?`; empty for a glob, and if no name is close."""
     if re.search(r"[*?\[{,!]", name) or len(os.path.basename(name)) > MAX_NAME_BYTES or seconds <= 0:
         return ""
     compare, most, together = _library()
@@ -220,11 +216,9 @@ HasName = Callable[[str], Awaitable[bool]]
 
 
 async def resolve_names(globs: str, has: HasName) -> str:
-    """Return the globs of a call, separated by commas, in which the names of files are escaped.
+    """Return the globs of a call, separated by commas, in which the names of files that exist are escaped.
 
-    If the whole text is a name, its commas separate no globs. A glob that does not parse, or has backslashes, may be a
-    name, too. Both only count if there is such a file. A text with a wildcard before its first comma, or a `!` at its
-    beginning, is a list.
+    The whole text, a glob that does not parse, and one with backslashes may be a name.
     """
     split = comma_separated(globs)
     if (

@@ -227,11 +227,7 @@ def _fit_to_budget(
     ranking: Ranking,
     notes: list[str],
 ) -> CodebaseSearchResult:
-    """Return an answer that fits into `max_chars`: the best results come first, with whole definitions.
-
-    A definition of more than `MAX_DEFINITION_LINES` lines is not shown as a whole. If the text of a result does not
-    fit, the answer shows the first lines of that result, and no text of the results after that result.
-    """
+    """Return the answer that fits into `max_chars`: first whole definitions, then names, or further results."""
     notes = [*notes, *filter(None, [missing_code()] if chunks else [])]
 
     def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:

@@ -16,7 +16,7 @@ from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.page_collector import NO_LIMIT, ListingCollector, path_order
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._system.windows import IS_WINDOWS, why_misleading
-from ripwrap._text import ALIASES, as_utf8, nothing_found, plural, shown_path
+from ripwrap._text import as_utf8, nothing_found, plural, shown_path
 from ripwrap.models import PathError
 from ripwrap.workspace.arguments import (
     EXCLUDING,
@@ -107,8 +107,7 @@ class FindFilesArguments(ToolArguments, frozen=True):
         values = dict(given)
         flags = [is_true(values.pop(name, False)) for name in _CASE]
         if str(values.pop("case_sensitive", True)).lower() == "false" or any(flags):
-            named = {"pattern", *ALIASES["pattern"]} & values.keys()
-            values |= {name: ignoring_case(str(values[name])) for name in named}
+            values |= {"pattern": ignoring_case(str(values["pattern"]))} if "pattern" in values else {}
         return without_excluded(values, "pattern", "*")
 
 

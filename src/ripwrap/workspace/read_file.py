@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain
+from itertools import accumulate
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, Unpack, cast
 
@@ -20,9 +20,10 @@ from ripwrap._code.outline import Section, levels_of, outline_rows
 from ripwrap._code.treesitter.parser import is_supported
 from ripwrap._operations.expand import MAX_SOURCE_BYTES
 from ripwrap._system.concurrency import CANCELLED
-from ripwrap._text import ALIASES, as_utf8, cut_text, in_seconds, plural, shown_path
+from ripwrap._text import as_utf8, cut_text, in_seconds, plural, shown_path
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Model
+from ripwrap.sources.base import SEPARATOR as INSIDE
 from ripwrap.workspace.arguments import (
     HASHED_CHARS,
     MAX_QUOTED_CHARS,
@@ -30,7 +31,6 @@ from ripwrap.workspace.arguments import (
     TOOL_ERRORS,
     Rev,
     ToolArguments,
-    is_given,
     join_paths,
     join_ranges,
     labels,
@@ -127,14 +127,12 @@ class ReadFileArguments(ToolArguments, frozen=True):
         """
         values = _each_with_ranges(given)
         limit = values.pop("limit", 0)
-        for name in ("start_line", *ALIASES["start_line"]):
-            if re.fullmatch(r"-[1-9]\d*", str(values.get(name))):
-                values["tail"] = str(values.pop(name))[1:]
-                return values
-        start = next((values[name] for name in ("start_line", *ALIASES["start_line"]) if name in values), 1)
-        if limit and not is_given(values, "end_line"):
+        if re.fullmatch(r"-[1-9]\d*", str(values.get("start_line"))):
+            values["tail"] = str(values.pop("start_line"))[1:]
+            return values
+        if limit and "end_line" not in values:
             try:
-                values["end_line"] = max(int(start), 1) + int(limit) - 1
+                values["end_line"] = max(int(values.get("start_line", 1)), 1) + int(limit) - 1
             except (TypeError, ValueError):
                 values["end_line"] = limit  # validation refuses it with an error that quotes the given value
         return values
@@ -161,34 +159,26 @@ def _each_with_ranges(given: Mapping[str, Any]) -> dict[str, Any]:
 
     `path` then has the paths, and `ranges` the ranges of each, separated by NUL characters.
     """
-    name = next((one for one in ("path", *ALIASES["path"]) if one in given), "path")
-    value = given.get(name)
+    value = given.get("path")
     files = parse_strings(value) if isinstance(value, str) and re.match(r"\s*\[\s*\{", value) else value
     files = [files] if isinstance(files, Mapping) else files
     if not isinstance(files, list) or not any(isinstance(one, Mapping) for one in cast("list[object]", files)):
         return {**given}
     chosen: dict[str, list[str]] = {}
     for one in files:
-        if isinstance(one, Mapping) and any(
-            isinstance(part, Mapping) for part in chain(*filter(_is_list, one.values()))
-        ):
-            raise ValueError(
-                'path may be a list of files such as {"path": "a.py", "lines": "3-9"}, without a list inside'
-            )
-        file = parse_arguments(
-            ReadFileArguments, cast("dict[str, Any]", one) if isinstance(one, Mapping) else {"path": one}
-        )
-        if len(file.paths) > 1 or file.tail or file.outline:
+        each = cast("dict[str, Any]", one) if isinstance(one, Mapping) else {"path": one}
+        nested = any(isinstance(part, Mapping) for value in each.values() for part in _listed(value))
+        file = None if nested else parse_arguments(ReadFileArguments, each)
+        if file is None or len(file.paths) > 1 or file.tail or file.outline:
             raise ValueError('a file in a list must be as in {"path": "a.py", "lines": "3-9"}, with one path')
-        ranges = [str(each) for each in file.line_ranges()] if file.chooses_lines else []
-        chosen.setdefault(file.path, []).extend(ranges)
-    if is_given(given, "ranges"):
+        chosen.setdefault(file.path, []).extend(map(str, file.line_ranges() if file.chooses_lines else ()))
+    if "ranges" in given:
         raise ValueError("ranges cannot be combined with files that have lines of their own; leave out one of them")
-    return {**given, name: [*chosen], "ranges": "\0".join(map(",".join, chosen.values()))}
+    return {**given, "path": [*chosen], "ranges": "\0".join(map(",".join, chosen.values()))}
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+def _listed(value: Any) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def _merged(ranges: Iterable[LineRange]) -> list[LineRange]:
@@ -322,7 +312,14 @@ async def read_ranges(call: ToolCall, arguments: ReadFileArguments) -> ReadLines
     """Read the lines of a file in one or more ranges; none if only the outline is asked for."""
     run, settings = call.run, call.settings
     given = arguments.line_ranges()
-    location = await run.call(lambda: locate(settings, arguments.path, arguments.rev))
+    try:
+        location = await run.call(lambda: locate(settings, arguments.path, arguments.rev))
+    except FileNotFoundError:
+        if arguments.rev or INSIDE not in arguments.path:
+            raise
+        from ripwrap.workspace.revision import locate_member  # few calls need it
+
+        location = (await run.call(lambda: locate_member(settings.sandbox, arguments.path, settings.timeout)))[1]
     if not location.is_file:
         raise IsADirectoryError(f"{shown_path(location.name)} is a directory; ls lists its files")
     if location.revision is not None:  # `resolve` looks up anchors in files on the disk
