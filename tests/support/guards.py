@@ -594,8 +594,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "results behind links are checked",
         "workspace/scope.py",
-        "scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=holds)",
-        "scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=None)",
+        "FOLLOW_NOTE), allowed=holds)",
+        "FOLLOW_NOTE), allowed=None)",
         "workspace/test_workspace.py::test_followed_links_never_show_files_outside_the_roots",
     ),
     Guard(
@@ -1013,7 +1013,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "the file of read_file is located in the sandbox",
         "workspace/read_file.py",
-        'lambda: settings.sandbox.locate_file(arguments.path, "ls lists its files")',
+        "lambda: locate(settings, arguments.path, arguments.rev)",
         'lambda: RootLocation("/", (f"{settings.sandbox.roots[0]}/{arguments.path}".lstrip("/"),), "")',
         "workspace/test_hostile.py::test_no_file_outside_the_roots_is_opened",
     ),
@@ -1040,14 +1040,14 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "members are denied under the path that `..` leads to",
-        "workspace/grep_items.py",
+        "workspace/revision.py",
         "for path in (member, _collapsed(member))]",
         "for path in (member,)]",
         "workspace/test_grep_items.py::test_member_is_denied_with_and_without_the_names_before_its_dots",
     ),
     Guard(
         "members are denied under the path without `..`",
-        "workspace/grep_items.py",
+        "workspace/revision.py",
         "for path in (member, _collapsed(member))]",
         "for path in (_collapsed(member),)]",
         "workspace/test_grep_items.py::test_member_is_denied_with_and_without_the_names_before_its_dots",
