@@ -1,4 +1,4 @@
-"""Rank code without an index: rg finds the files with the words of a query, and SQLite in memory ranks their chunks."""
+"""Rank code without an index: rg finds the files with the words of a query, then their chunks are ranked."""
 
 import logging
 import math
@@ -7,11 +7,12 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Unpack
 
 from ripwrap._code.treesitter.merge import EMPTY_CHUNK, Chunk, window_chunks, without_blank_lines
+from ripwrap._ranking.bm25 import bm25, count_stems, log_remark
 from ripwrap._ranking.document import (
     MAX_FILE_BYTES,
     PARSE_SECONDS,
@@ -22,10 +23,9 @@ from ripwrap._ranking.document import (
     read_code,
     to_ranked_chunk,
 )
-from ripwrap._ranking.fts import bm25_pool, insert_chunks, log_remark, open_memory_database
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
 from ripwrap._ranking.paths import NAMED, names_in, path_weight, words_in_path
-from ripwrap._ranking.scoring import NO_EVIDENCE, ChunkCandidate, rank_candidates, score_paths, word_worths
+from ripwrap._ranking.scoring import NO_EVIDENCE, POOL_SIZE, ChunkCandidate, rank_candidates, score_paths, word_worths
 from ripwrap._ranking.word_query import (
     WordQuery,
     identifier_parts,
@@ -232,10 +232,6 @@ def matched_stems(hit: str, stems: Sequence[str]) -> tuple[str, ...]:
 RANK_LIMIT = 10
 
 _LOGGER = logging.getLogger("ripwrap")
-_POOL_DEPTH = 20
-"""Argument `depth` of `bm25_pool()`. It is so large that a chunk of every file that is read takes part in the ranking.
-"""
-
 _MAX_LINES_PER_FILE = 1_000
 """Maximum number of matching lines that rg prints for a file; more lines hardly change the choice of files."""
 
@@ -287,7 +283,6 @@ async def rank(
 
     Raises:
         ValueError: The query has no word of at most 200 characters, `limit` is negative, or a path or option has a NUL.
-        RipwrapError: This Python's SQLite has no full-text search (FTS5).
 
     It also raises what `files()` raises.
     """
@@ -444,7 +439,6 @@ def rank_contents(
     """Return the best chunks of `files`, which yields the path and the bytes of each file, the best file first."""
     copies: Counter[str] = Counter()
     sources = list(_decode(files, copies))
-    pool = _pool(query, sources, copies, deadline)
     of_path = {source.path: source for source in sources}
     results: list[RankedChunk] = []
 
@@ -457,6 +451,7 @@ def rank_contents(
         read_code([of_path[path] for path in paths], min(PARSE_SECONDS, deadline.left()))
 
     parse(path for path, source in of_path.items() if any(symbol in to_nfc(source.text) for symbol in query.symbols))
+    pool = _pool(query, sources, copies, deadline)
     ranked = rank_candidates(query, pool, worths=worths, evidence=evidence, parse=parse)
     for entry in show_passages(query, worths, ranked, source_of, limit, depth):
         deadline.check()
@@ -513,21 +508,34 @@ def _pool(
     query: WordQuery, sources: Sequence[SourceText], copies: Mapping[str, int], deadline: RankingDeadline
 ) -> list[ChunkCandidate]:
     """Return the chunks to rank."""
-    pieces: list[tuple[SourceText, Chunk]] = []
-    files: list[int] = []
-    with closing(open_memory_database()) as database:
-        for number, source in enumerate(sources):
-            deadline.check()
-            chunks = list(without_blank_lines(source.text, window_chunks(source.text)))
-            if not chunks and names_in(query).weight(source.path):
-                chunks = [EMPTY_CHUNK]
-            texts = (source.readable(source.text[chunk.start : chunk.end]) for chunk in chunks)
-            insert_chunks(database, len(pieces), as_utf8(source.path), texts)
-            pieces += [(source, chunk) for chunk in chunks]
-            files += [number] * len(chunks)
+    symbols = {*query.symbols}
+    stems = {*map(rough_stem, query.words), *("".join(identifier_parts(symbol)) for symbol in symbols)}
+    rows: list[tuple[SourceText, Chunk, bool]] = []
+    counts: list[Counter[str]] = []
+    for source in sources:
         deadline.check()
-        pool = bm25_pool(database, query, lambda rows: {row: (files[row], row, row) for row in rows}, _POOL_DEPTH)
-    return [_candidate(*pieces[row], bm25, copies) for row, bm25 in pool]
+        chunks = list(without_blank_lines(source.text, window_chunks(source.text)))
+        if not chunks and names_in(query).weight(source.path):
+            chunks = [EMPTY_CHUNK]
+        path = as_utf8(source.path)
+        (in_path,) = count_stems(path, [Chunk(0, len(path), 1, 1)], stems)
+        defining = source.lines_of(symbols)
+        for chunk, found in zip(chunks, count_stems(source.text, chunks, stems), strict=True):
+            if found or in_path:
+                counts.append(found + in_path + in_path)
+                rows.append((source, chunk, any(chunk.start_line <= line <= chunk.end_line for line in defining)))
+    deadline.check()
+    scores = bm25(counts, [chunk.end - chunk.start for _, chunk, _ in rows])
+    pool: list[ChunkCandidate] = []
+    files = set[str]()
+    others = 0
+    for row in sorted(range(len(rows)), key=lambda row: -scores[row]):
+        source, chunk, defines = rows[row]
+        others += defines
+        if len(pool) < POOL_SIZE or source.path not in files or (defines and others <= POOL_SIZE):
+            files.add(source.path)
+            pool.append(_candidate(source, chunk, scores[row], copies))
+    return pool
 
 
 def _candidate(source: SourceText, chunk: Chunk, bm25: float, copies: Mapping[str, int]) -> ChunkCandidate:

@@ -41,6 +41,12 @@ class SourceText:
         """Definitions of the file; empty without the extra `code`."""
         return read_code([self])[0]
 
+    def lines_of(self, symbols: Collection[str]) -> list[int]:
+        """Return the lines (counted from 1) that define one of the symbols."""
+        if not any(symbol in to_nfc(self.text) for symbol in symbols):  # then it need not be parsed
+            return []
+        return [row + 1 for row, name in self.code.names if to_nfc(name) in symbols]
+
     def name_at(self, line: int) -> str:
         """Return the name of the innermost definition that contains a line (counted from 1); empty at the top level."""
         section = self.code.outline.enclosing(line)

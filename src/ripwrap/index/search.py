@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from sqlite3 import Connection
 
+from ripwrap._ranking.bm25 import best_rows, log_remark
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
-from ripwrap._ranking.fts import best_rows, log_remark
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
 from ripwrap._ranking.paths import names_in
 from ripwrap._ranking.scoring import (

@@ -144,7 +144,7 @@ def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[ChunkSpan]:
 
 
 class _WordCharacters(dict[int, str]):
-    """Table for `str.translate()` that keeps characters of words, as in `word_query.TOKENIZE`; others are spaces."""
+    """Table for `str.translate()` that keeps letters, digits and marks; others are spaces."""
 
     def __missing__(self, code: int) -> str:
         kind = unicodedata.category(chr(code))

@@ -59,7 +59,6 @@ def rank(
 
     Raises:
         ValueError: The query has no word of at most 200 characters, `limit` is negative, or a path or option has a NUL.
-        RipwrapError: This Python's SQLite has no full-text search (FTS5).
         TimeoutError: The call took more than `timeout` seconds.
 
     It also raises what `files()` raises.
