@@ -78,7 +78,7 @@ def test_rank_puts_definitions_of_a_name_first_and_tests_later(shop: Path, rg: R
         assert (places[0].path, places[0].symbol) == (native("src/shop/cookies.py"), "CookieJar")
         assert 'defines "CookieJar"' in places[0].reasons
         (test,) = (place for place in places if place.path.startswith("tests"))
-        assert "test code, which the query does not ask for" in test.reasons
+        assert "a test, an example or vendored code, which the query does not ask for" in test.reasons
 
 
 @pytest.mark.slow
@@ -387,6 +387,16 @@ def test_candidate_pool_keeps_definitions_beyond_the_bm25_limit() -> None:
     pool = _rank._pool(parse_query("CookieJar"), [source], {}, RankingDeadline())
     assert len(pool) == POOL_SIZE + 3
     assert [one.content.defines("CookieJar") for one in pool[-3:]] == [True] * 3
+
+
+@pytest.mark.parametrize("variable", ["const absl::string_view text = get();", "static string_view text(get());"])
+def test_rank_reads_the_file_that_defines_a_type_not_those_with_variables_of_it(
+    plant: Plant, rg: RgBinary, variable: str
+) -> None:
+    users = {f"a{number:02}.cc": f"{variable}\n" * 3 for number in range(MAX_FILES_READ + 5)}
+    folder = plant({**users, "base/text.h": "// A text.\n" * 400 + "class string_view {\n  int size;\n};\n"})
+    best, *_ = sync.rank("where is string_view defined", cwd=folder, rg=rg.path)
+    assert (best.path, best.symbol) == ("base/text.h", "string_view")
 
 
 def test_further_chunks_of_a_file_come_behind_all_files(plant: Plant, rg: RgBinary) -> None:

@@ -341,7 +341,7 @@ def test_stems_are_found_as_if_every_word_were_split(words: list[str], stems: se
 @pytest.mark.parametrize(
     ("text", "stem", "number"),
     [
-        ("CookieJar(cookieJar, cookiejars)", "cookiejar", 3),
+        ("CookieJar(cookie_jar, MyCookieJars.HTTPCookieJar)", "_cookie_jar_", 3),
         ("written in C++, c++ and cpp, not vec++", "cpp", 3),
         ("用户会话过期, 会", "会", 2),
         ("用户会话过期", "会话", 1),
@@ -352,7 +352,8 @@ def test_stems_are_found_as_if_every_word_were_split(words: list[str], stems: se
 def test_words_of_any_script_and_spelling_are_counted(text: str, stem: str, number: int) -> None:
     filler = "x " * 30
     chunks = [Chunk(0, 60, 1, 1), Chunk(60, 60 + len(text), 1, 1)]
-    assert count_stems(filler + text, chunks, {stem}) == [{}, {stem: number}]
+    assert count_stems(filler + text, chunks, {stem, "jar"})[1][stem] == number
+    assert not count_stems(filler + text, chunks, {stem})[0]
 
 
 def test_very_long_words_are_not_kept() -> None:

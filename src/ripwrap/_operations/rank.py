@@ -30,6 +30,7 @@ from ripwrap._ranking.word_query import (
     WordQuery,
     identifier_parts,
     is_unspaced,
+    joined_parts,
     parse_query,
     rough_stem,
     signed_forms,
@@ -85,6 +86,8 @@ in parentheses (Go), and perhaps a qualifier such as `Server.`. It chooses files
 
 _TERMS = (DEFINITION_TERM, NAME_TERM)
 _PREFIX = re.compile(DEFINITION_PREFIX)
+_VARIABLE_OF_TYPE = re.compile(r"(?:const|static)[ \t].*(?:[&*]|[ \t]\w)|const[ \t].*::.*")
+"""Pattern for a variable of C++ or Java, such as `const absl::string_view x`, which does not define its type."""
 _SEPARATORS = re.compile(r"\W+")
 _BM25_K1 = 4.0
 """BM25's k1: with a higher value, further matches of the same word count more."""
@@ -197,7 +200,7 @@ def file_pattern(stems: Sequence[str], symbols: Sequence[str] = ()) -> str:
     if not symbols:
         return words
     names = "|".join(re.escape(form) for symbol in symbols for form in unicode_forms(symbol))
-    return rf"{DEFINITION_PREFIX}(?:{names})\b|{words}"
+    return rf"{DEFINITION_PREFIX}(?:{names})\b(?:[ \t]*[&*]|[ \t]+\w)?|{words}"
 
 
 def _words_pattern(stems: Sequence[str]) -> str:
@@ -219,9 +222,11 @@ def matched_stems(hit: str, stems: Sequence[str]) -> tuple[str, ...]:
 
     For a possible definition, return `DEFINITION_TERM` and the stems of the words in the defined name.
     """
-    if _PREFIX.match(hit):
-        inside = {rough_stem(part) for part in identifier_parts(_SEPARATORS.split(to_nfc(hit))[-1])}
-        return (DEFINITION_TERM, *(stem for stem in stems if stem in inside))
+    if prefix := _PREFIX.match(hit):
+        name = _SEPARATORS.split(to_nfc(hit[prefix.end() :]))[0]
+        inside = {rough_stem(part) for part in identifier_parts(name)}
+        found = tuple(stem for stem in stems if stem in inside)
+        return found if _VARIABLE_OF_TYPE.fullmatch(hit) else (DEFINITION_TERM, *found)
     word = spell_languages(to_nfc(hit)).casefold().strip("_ ")
     folded = [stem.casefold() for stem in stems]
     return (
@@ -259,9 +264,9 @@ async def rank(
     rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. Files
     whose name the query has, such as `package.json`, are also found by their name, and come first. The 40 best files
     are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks, words of the
-    query that are near each other, definitions that the query names, and words in the path. Tests, examples, legacy
-    code, vendored code, text and data rank lower, unless the query asks for them. A result is the definition of a file
-    that answers best, or a part of it; then other chunks follow. The same files and query give the same results.
+    query that are near each other, definitions that the query names, and words in the path. Tests, examples,
+    vendored code, text and data rank lower, unless the query asks for them. A result is the definition of a file that
+    answers best, or a part of it; then other chunks follow. The same files and query give the same results.
 
     The first million bytes of a file are read. After eight million bytes of all files, no further file is read.
     Binary files are not searched. The query may be long, such as the text of an issue with a traceback: its title, the
@@ -509,7 +514,7 @@ def _pool(
 ) -> list[ChunkCandidate]:
     """Return the chunks to rank."""
     symbols = {*query.symbols}
-    stems = {*map(rough_stem, query.words), *("".join(identifier_parts(symbol)) for symbol in symbols)}
+    stems = {*map(rough_stem, query.words), *map(joined_parts, symbols)}
     rows: list[tuple[SourceText, Chunk, bool]] = []
     counts: list[Counter[str]] = []
     for source in sources:
@@ -521,15 +526,14 @@ def _pool(
         (in_path,) = count_stems(path, [Chunk(0, len(path), 1, 1)], stems)
         defining = source.lines_of(symbols)
         for chunk, found in zip(chunks, count_stems(source.text, chunks, stems), strict=True):
-            if found or in_path:
-                counts.append(found + in_path + in_path)
-                rows.append((source, chunk, any(chunk.start_line <= line <= chunk.end_line for line in defining)))
+            counts.append(found + in_path + in_path)
+            rows.append((source, chunk, any(chunk.start_line <= line <= chunk.end_line for line in defining)))
     deadline.check()
     scores = bm25(counts, [chunk.end - chunk.start for _, chunk, _ in rows])
     pool: list[ChunkCandidate] = []
     files = set[str]()
     others = 0
-    for row in sorted(range(len(rows)), key=lambda row: -scores[row]):
+    for row in sorted(filter(counts.__getitem__, range(len(rows))), key=lambda row: -scores[row]):
         source, chunk, defines = rows[row]
         others += defines
         if len(pool) < POOL_SIZE or source.path not in files or (defines and others <= POOL_SIZE):

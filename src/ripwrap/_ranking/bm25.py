@@ -12,7 +12,15 @@ from typing import Any, TypeAlias
 
 from ripwrap._code.treesitter.merge import Chunk
 from ripwrap._ranking.scoring import POOL_SIZE
-from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, is_unspaced, signed_languages, stems_of, to_nfc
+from ripwrap._ranking.word_query import (
+    MAX_WORD_CHARS,
+    WordQuery,
+    is_unspaced,
+    joined_parts,
+    signed_languages,
+    stems_of,
+    to_nfc,
+)
 
 LocateRows: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int, Any]]]"
 """Function that takes ids of rows, and maps each id to the key of the row's file, the row's place in the file, and a
@@ -38,7 +46,7 @@ _WORD = re.compile(r"\w+")
 def count_stems(text: str, chunks: Sequence[Chunk], stems: Collection[str]) -> list[Counter[str]]:
     """Count in each chunk of a text the words, and the parts of identifiers, that have one of the stems.
 
-    The last stem of a word may be that of all its parts together, as `cookiejar` in `CookieJar`.
+    A stem of several parts, as `joined_parts()` joins them, is that of an identifier, such as `_cookie_jar_`.
     """
     if not unicodedata.is_normalized("NFC", text):
         return [Counter(stem for _, stem in _find_stems(to_nfc(text[one.start : one.end]), stems)) for one in chunks]
@@ -56,12 +64,15 @@ def _find_stems(text: str, stems: Collection[str]) -> list[tuple[int, str]]:
     Only words that contain a stem are split into parts, which is faster than to split all.
     """
     found: list[tuple[int, str]] = []
+    compound = [stem for stem in stems if "_" in stem]
     single = {stem for stem in stems if len(stem) == 1 and is_unspaced(stem)}
     for start, end in _words_with(text, stems):
         word = text[start:end]
         parts = (stems_of if end - start <= MAX_WORD_CHARS else stems_of.__wrapped__)(word)
-        whole = word.replace("_", "").lower() if len(parts) > 1 else ""
-        found += [(start, stem) for stem in (*parts, whole) if stem in stems and stem not in single]
+        found += [(start, stem) for stem in parts if stem in stems and stem not in single]
+        if len(parts) > 1 and compound:
+            joined = joined_parts(word)
+            found += [(start, stem) for stem in compound for _ in range(joined.count(stem))]
     others = [(one.start(), one[0]) for stem in single for one in re.finditer(stem, text)]
     others += [(at, name) for at, name in signed_languages(text) if name in stems]
     return sorted([*found, *others], key=itemgetter(0)) if others else found
@@ -74,6 +85,8 @@ def _words_with(text: str, stems: Iterable[str]) -> list[tuple[int, int]]:
         return [word.span() for word in _WORD.finditer(text)]
     places = set[int]()
     for stem in stems:
+        if "_" in stem:  # of several words
+            continue
         at = lower.find(stem)
         while at >= 0:
             places.add(at)

@@ -544,6 +544,12 @@ def identifier_parts(identifier: str) -> list[str]:
     return [part for part in parts if len(part) > 1 or is_unspaced(part)] or parts
 
 
+def joined_parts(identifier: str) -> str:
+    """Return the parts of an identifier between underscores, `_cookie_jar_` for `CookieJar`; a single part alone."""
+    parts = identifier_parts(identifier)
+    return f"_{'_'.join(parts)}_" if len(parts) > 1 else "".join(parts)
+
+
 def _script_runs(part: str) -> Iterator[str]:
     """Yield the parts of a word, split where a script without spaces between words, such as Chinese, begins or ends.
 
