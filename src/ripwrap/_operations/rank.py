@@ -24,7 +24,7 @@ from ripwrap._ranking.document import (
     to_ranked_chunk,
 )
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
-from ripwrap._ranking.paths import NAMED, names_in, path_weight, words_in_path
+from ripwrap._ranking.paths import NAMED, match_path, names_in, path_weight
 from ripwrap._ranking.scoring import NO_EVIDENCE, POOL_SIZE, ChunkCandidate, rank_candidates, score_paths, word_worths
 from ripwrap._ranking.word_query import (
     WordQuery,
@@ -133,7 +133,8 @@ def choose_files(
         often = _BM25_K1 * (1 - _BM25_B + _BM25_B * sizes[path] / mean)
         counts = files[path]
         score = sum(worth[stem] * number / (number + often) for stem, number in counts.items() if stem not in _TERMS)
-        score += sum(worth.get(rough_stem(word), 0.0) for word in words_in_path(path, query.words))
+        found = match_path(path, query.words)
+        score += sum(worth.get(rough_stem(word), 0.0) for word in query.words if word in found.folder + found.stem)
         defining = DEFINITION_TERM in counts
         first = most * (defining or (path in named and query.long is None))
         return (score + first) * path_weight(path, query, defining=defining)
@@ -451,13 +452,9 @@ def rank_contents(
         deadline.check()
         return of_path[candidate.path]
 
-    def parse(paths: Iterable[str]) -> None:
-        deadline.check()
-        read_code([of_path[path] for path in paths], min(PARSE_SECONDS, deadline.left()))
-
-    parse(path for path, source in of_path.items() if any(symbol in to_nfc(source.text) for symbol in query.symbols))
+    read_code(sources, min(PARSE_SECONDS, deadline.left()))
     pool = _pool(query, sources, copies, deadline)
-    ranked = rank_candidates(query, pool, worths=worths, evidence=evidence, parse=parse)
+    ranked = rank_candidates(query, pool, worths=worths, evidence=evidence)
     for entry in show_passages(query, worths, ranked, source_of, limit, depth):
         deadline.check()
         results.append(to_ranked_chunk(query, entry, of_path[entry.candidate.path]))
@@ -524,7 +521,7 @@ def _pool(
             chunks = [EMPTY_CHUNK]
         path = as_utf8(source.path)
         (in_path,) = count_stems(path, [Chunk(0, len(path), 1, 1)], stems)
-        defining = source.lines_of(symbols)
+        defining = [row + 1 for row, name in source.code.names if to_nfc(name) in symbols]
         for chunk, found in zip(chunks, count_stems(source.text, chunks, stems), strict=True):
             counts.append(found + in_path + in_path)
             rows.append((source, chunk, any(chunk.start_line <= line <= chunk.end_line for line in defining)))

@@ -41,12 +41,6 @@ class SourceText:
         """Definitions of the file; empty without the extra `code`."""
         return read_code([self])[0]
 
-    def lines_of(self, symbols: Collection[str]) -> list[int]:
-        """Return the lines (counted from 1) that define one of the symbols."""
-        if not any(symbol in to_nfc(self.text) for symbol in symbols):  # then it need not be parsed
-            return []
-        return [row + 1 for row, name in self.code.names if to_nfc(name) in symbols]
-
     def name_at(self, line: int) -> str:
         """Return the name of the innermost definition that contains a line (counted from 1); empty at the top level."""
         section = self.code.outline.enclosing(line)
@@ -72,10 +66,6 @@ class SourceChunk:
     def text(self) -> str:
         """Return the text of the chunk."""
         return self.source.text[self.chunk.start : self.chunk.end]
-
-    def defines(self, name: str) -> bool:
-        """Return True if a definition of the name `name` begins in the chunk."""
-        return name in to_nfc(self.text()) and name in self.names()
 
     def names(self) -> Collection[str]:
         """Return the names whose definitions begin in the chunk."""

@@ -133,19 +133,6 @@ def _kinds(path: str, query: WordQuery, *, defining: bool) -> list[_Kind]:
     ]
 
 
-def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
-    """Return the words of a query that occur in the name of a file or of its directory.
-
-    A word may have any form: `parse` occurs in `parsing.py`.
-    """
-    path = spell_languages(to_nfc(path)).replace("\\", "/")
-    above = path.rfind("/", 0, max(path.rfind("/"), 0)) + 1
-    if not _prefix_pattern(words).search(path, above):
-        return []
-    folders, stem, _ = _path_parts(path)
-    return _alike(words, (*folders[-1:], stem))
-
-
 def match_path(path: str, words: tuple[str, ...]) -> PathWords:
     """Return the words of a query that occur, in any form, in a path: `parse` occurs in `parsing.py`."""
     path = spell_languages(to_nfc(path)).replace("\\", "/")

@@ -177,10 +177,6 @@ class ChunkText(Protocol):
         """Return the text of the chunk; `None` if the file has changed since it was split into chunks."""
         ...
 
-    def defines(self, name: str) -> bool:
-        """Return True if a definition of the name `name` begins in the chunk."""
-        ...
-
     def names(self) -> Collection[str]:
         """Return the names whose definitions begin in the chunk."""
         ...
@@ -201,10 +197,6 @@ class TextContent:
     def text(self) -> str:
         """Return the text of the chunk."""
         return self.known
-
-    def defines(self, name: str) -> bool:
-        """Return True if a definition of the name `name` begins in the chunk."""
-        return name in self.defined
 
     def names(self) -> Collection[str]:
         """Return the names whose definitions begin in the chunk."""
@@ -267,13 +259,11 @@ def rank_candidates(
     vector_weight: float = 0.0,
     shown: Callable[[str], bool] | None = None,
     evidence: Mapping[str, float] = NO_EVIDENCE,
-    parse: Callable[[Iterable[str]], object] | None = None,
 ) -> Iterator[RankedCandidate]:
     """Rank chunks: return the best chunk of each file, the best file first, and then all other chunks.
 
     Chunks with equal scores are sorted by path and line. Chunks whose text cannot be read are left out. Of chunks with
     equal texts, only the first is returned; its reasons have their number. A text is read when its chunk is next.
-    `parse` gets the paths of the files whose names are needed next, to parse them together.
     """
     worths = query.weighted(worths or dict.fromkeys(query.words, 1.0))
     title = _title_worths(query, worths)
@@ -286,10 +276,7 @@ def rank_candidates(
     _add_scaled(files, tops, words_weight)
     if query.long is not None:
         _add_rare_definitions(files, query.long.symbols)
-    best = sorted(files, key=_file_key)[:_FILES_WITH_NAMES]
-    if parse is not None:
-        parse(file.path for file in best)
-    _add_names(best, title)
+    _add_names(sorted(files, key=_file_key)[:_FILES_WITH_NAMES], title)
     similar = _similarities(files) if vector_weight else {}
     for file in files:
         file.score += vector_weight * max((similar.get(chunk, 0.0) for chunk in file.chunks), default=0.0)
@@ -401,12 +388,11 @@ def _group(query: WordQuery, pool: Sequence[ChunkCandidate]) -> list[_ScoredFile
 
 
 def _add_definitions(file: _ScoredFile, query: WordQuery) -> None:
-    for symbol in query.symbols:
-        for chunk in file.chunks:
-            if (query.long or chunk not in file.defined) and chunk.content.defines(symbol):
-                file.symbols.add(symbol)
-                if chunk not in file.defined:
-                    file.defined[chunk] = symbol
+    for chunk in file.chunks if query.symbols else ():
+        names = chunk.content.names()
+        if found := [symbol for symbol in query.symbols if symbol in names]:
+            file.symbols.update(found)
+            file.defined[chunk] = found[0]
     file.defines = bool(file.defined)
     if file.defines and query.long is None:
         file.score += DEFINES_ASKED if _asks_for_definition(query) else DEFINES

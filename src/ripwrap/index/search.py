@@ -201,10 +201,6 @@ class _StoredChunk:
             self._text = self.file.text(self.span)
         return self._text
 
-    def defines(self, name: str) -> bool:
-        """Return True if a definition of the name `name` begins in the chunk."""
-        return name in self.defined
-
     def names(self) -> Collection[str]:
         """Return the names whose definitions begin in the chunk."""
         return self.defined
