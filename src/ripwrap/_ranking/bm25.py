@@ -17,6 +17,7 @@ from ripwrap._ranking.word_query import (
     WordQuery,
     is_unspaced,
     joined_parts,
+    signed_forms,
     signed_languages,
     stems_of,
     to_nfc,
@@ -74,7 +75,8 @@ def _find_stems(text: str, stems: Collection[str]) -> list[tuple[int, str]]:
             joined = joined_parts(word)
             found += [(start, stem) for stem in compound for _ in range(joined.count(stem))]
     others = [(one.start(), one[0]) for stem in single for one in re.finditer(stem, text)]
-    others += [(at, name) for at, name in signed_languages(text) if name in stems]
+    if any(map(signed_forms, stems)):
+        others += [(at, name) for at, name in signed_languages(text) if name in stems]
     return sorted([*found, *others], key=itemgetter(0)) if others else found
 
 

@@ -468,9 +468,8 @@ def spell_languages(text: str) -> str:
 
 
 def signed_languages(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the place and the usual spelling of each name of a language that ends in a sign: `cpp` for `C++`."""
-    if "#" in text or "++" in text:
-        yield from ((found.start(), _LANGUAGES[found[0].lower()]) for found in _LANGUAGE.finditer(text))
+    """Return the place and the usual spelling of each name of a language that ends in a sign: `cpp` for `C++`."""
+    return ((found.start(), _LANGUAGES[found[0].lower()]) for found in _LANGUAGE.finditer(text))
 
 
 def signed_forms(word: str) -> list[str]:
