@@ -11,7 +11,8 @@ from harness import fuzz
 
 with atheris.instrument_imports(include=["ripwrap"]):
     from ripwrap import PatternError, SearchError
-    from ripwrap._ripgrep.exit_status import failure, only_path_errors, out_of_threads, path_errors
+    from ripwrap._ripgrep.exit_status import Exit, only_path_errors, out_of_threads, path_errors
+    from ripwrap._ripgrep.query import Query
 
 _TYPES = ("py", "python", "rust", "c")
 
@@ -24,9 +25,9 @@ def one(data: bytes) -> None:
     for error in path_errors(stderr):
         str(error), error.as_exception()
         assert type(error).model_validate_json(error.model_dump_json()) == error
-    patterns = [pattern.decode("utf-8", "ignore") for pattern in quoted]
+    patterns = tuple(pattern.decode("utf-8", "ignore") for pattern in quoted)
     argv = ("rg", "--word-regexp") if how == b"w" else ("rg",)
-    failed = failure(argv, -9 if how == b"k" else 2, stderr, patterns, _TYPES)
+    failed = Exit(Query("json", "/", (), patterns), argv, -9 if how == b"k" else 2, stderr).failure(_TYPES)
     assert isinstance(failed, SearchError)
     str(failed)
     if isinstance(failed, PatternError) and failed.offset is not None:

@@ -435,7 +435,13 @@ class Module:
                 name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
                 if name in TIMED and id(node) in timed:
                     end = self._end(node) - 1
-                    yield end, end, ", timeout=timeout" if node.args or node.keywords else "timeout=timeout"
+                    # The call raises the error about its time limit, and the generator the other errors.
+                    timeout = (
+                        "timeout=check_timeout(timeout)"
+                        if name in RENAMED and name != "AsyncRunner"
+                        else "timeout=timeout"
+                    )
+                    yield end, end, f", {timeout}" if node.args or node.keywords else timeout
                 for keyword in node.keywords:
                     if keyword.arg == "timeout" and ast.unparse(keyword.value) == "None":
                         yield self._start(keyword.value), self._end(keyword.value), "timeout"

@@ -11,7 +11,8 @@ import pytest
 
 import ripwrap
 from ripwrap import Hint, MissingPackageError, PatternError, RipwrapError, SearchError, errors
-from ripwrap._ripgrep.exit_status import failure
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.query import Query
 from ripwrap.binary import RgBinary
 from ripwrap.errors import HintedText, missing_extra, spell, spell_error
 from ripwrap.index import CheckResult
@@ -19,6 +20,7 @@ from ripwrap.options import check_limit
 from ripwrap.workspace.arguments import spell_as_argument
 
 SOURCE = errors._source  # tests replace it
+SEARCH = Query("json", str(Path.cwd()), ())
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,9 @@ def test_tool_spells_a_hint_as_its_argument(hint: Hint, shown: str | None) -> No
 
 
 def test_search_error_has_its_hints_as_data() -> None:
-    error = failure(("rg", "x"), 2, b"rg: regex parse error:\n    (?:foo()\n    ^\nerror: unclosed group")
+    error = Exit(
+        SEARCH, ("rg", "x"), 2, b"rg: regex parse error:\n    (?:foo()\n    ^\nerror: unclosed group"
+    ).failure()
     assert isinstance(error, PatternError)
     assert error.hints == (Hint("fixed_strings", True),)
     assert error.hint == "Fix the pattern, or pass fixed_strings=True to search for it literally."
@@ -118,7 +122,7 @@ def test_search_error_has_its_hints_as_data() -> None:
     ],
 )
 def test_tool_drops_hints_that_a_model_cannot_follow(stderr: bytes, shown: str) -> None:
-    assert spell_error(failure(("rg", "x"), 2, stderr), spell_as_argument) == shown
+    assert spell_error(Exit(SEARCH, ("rg", "x"), 2, stderr).failure(), spell_as_argument) == shown
 
 
 def test_unknown_hint_outside_a_clause_is_spelled_in_python() -> None:

@@ -164,7 +164,7 @@ def test_ctrl_c_at_any_place_leaves_nothing(root: Path, name: str) -> None:
         call(root)
     places = interrupted_at(0, lambda: call(root))
     before, handler = descriptors(), signal.getsignal(signal.SIGINT)
-    step = 1 if times(0, 1) else max(1, places // 50)
+    step = 1 if times(0, 1) else max(1, places // 25)
     for place in range(random.randrange(step) + 1, places + 1, step):
         interrupted_at(place, lambda: call(root))
         assert left(root, before) == [], f"place {place} of {places}: {pressed[-1]}"

@@ -217,11 +217,20 @@ async def test_few_tools_have_short_definitions(
 async def test_definitions_are_short(folder_of_code: Path, tmp_path: Path, anyio_backend: str) -> None:
     """A description has at most 1,024 characters (OpenAI's limit), also that of an argument."""
     options: dict[str, Any] = {"index": tmp_path / "home", "anchors": True, "write": True}
-    async with Client(mcp.server(folder_of_code)) as few, Client(mcp.server(folder_of_code, **options)) as every:
-        assert characters((await few.list_tools()).tools) < 12_000
+    async with (
+        Client(mcp.server(folder_of_code)) as few,
+        Client(mcp.server(folder_of_code, structured=True)) as structured,
+        Client(mcp.server(folder_of_code, **options)) as every,
+    ):
+        plain = characters((await few.list_tools()).tools)
         for tool in (await every.list_tools()).tools:
             abouts = [one["description"] for one in tool.input_schema["properties"].values()]
             assert all(0 < len(text) <= 1_024 for text in (tool.description or "", *abouts))
+        schemas = characters((await structured.list_tools()).tools) - plain
+    page = " ".join((Path(__file__).parent.parent / "docs" / "how-to" / "mcp.md").read_text("utf-8").split())
+    assert plain < 14_000
+    assert f"definitions of the seven tools have about {round(plain, -3):,} characters" in page
+    assert f"The output schemas add about {round(schemas, -3):,} characters" in page
 
 
 def test_http_needs_an_sdk_that_limits_sessions(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,9 @@ def test_blocking_twin_has_the_return_type_of_the_async_one(name: str) -> None:
 
 def test_every_operation_has_a_blocking_twin() -> None:
     functions = {name for name in ripwrap.__all__ if inspect.isfunction(getattr(ripwrap, name))}
-    assert functions - {"limit_processes", "load_rules", "overlay", "sarif"} | IN_BINARY == set(OPERATIONS)
+    assert functions - {"decode", "encode", "limit_processes", "load_rules", "overlay", "sarif"} | IN_BINARY == set(
+        OPERATIONS
+    )
 
 
 def test_every_public_name_has_a_docstring() -> None:
@@ -392,8 +394,8 @@ def test_unknown_option_names_what_ripwrap_has(call: Callable[[], object], says:
 def test_words_are_no_arguments_themselves() -> None:
     """No word of the tables hides an argument that a function has."""
     options = PlacedSearchOptions.__annotations__.keys()
-    assert not options & (_text._WORDS.keys() - {"replace"} | _text._INSTEAD.keys())
-    assert set(_text._WORDS.values()) - options <= {"cwd", "pattern", "replacement", "path", "lang", "rg"}
+    assert not options & (_text.WORDS.keys() - {"replace"} | _text._INSTEAD.keys())
+    assert set(_text.WORDS.values()) - options <= {"cwd", "pattern", "replacement", "path", "lang", "rg"}
 
 
 @pytest.mark.parametrize("package", [ripwrap, sync])

@@ -65,8 +65,17 @@ def sdist(name: str) -> Path:
     return _stored(SDISTS[name])
 
 
-def _stored(pin: str) -> Path:
-    sources = pin in SDISTS.values()
+def releases(*pins: str) -> list[Path]:
+    """Return the folders of unpacked source distributions, such as of `trio==0.35.0`.
+
+    Raises:
+        UnavailableError: A distribution cannot be downloaded.
+    """
+    return [_stored(pin, sources=True) for pin in pins]
+
+
+def _stored(pin: str, *, sources: bool = False) -> Path:
+    sources = sources or pin in SDISTS.values()
     stored = CACHE / (pin.replace("==", "-").replace("@", "-") + "-sdist" * sources)
     if not stored.exists():
         CACHE.mkdir(parents=True, exist_ok=True)

@@ -305,46 +305,30 @@ that the called function has for the same argument.
 """
 
 
-_WORDS: Mapping[str, str] = {
-    "root": "cwd",
-    "folder": "cwd",
-    "regexp": "pattern",
-    "regexes": "pattern",
-    "patterns": "pattern",
-    "expression": "pattern",
-    "needle": "pattern",
-    "replace": "replacement",
-    "repl": "replacement",
-    "new": "replacement",
-    "file": "path",
-    "filename": "path",
-    "insensitive": "ignore_case",
-    "icase": "ignore_case",
-    "nocase": "ignore_case",
-    "whole_word": "word_regexp",
-    "whole_words": "word_regexp",
-    "word": "word_regexp",
-    "whole_line": "line_regexp",
-    "fixed": "fixed_strings",
-    "invert": "invert_match",
-    "dotall": "multiline_dotall",
-    "before": "before_context",
-    "after": "after_context",
-    "follow_links": "follow",
-    "follow_symlinks": "follow",
-    "max_size": "max_filesize",
-    "max_file_size": "max_filesize",
-    "sort_by": "sort",
-    "jobs": "threads",
-    "num_threads": "threads",
-    "language": "lang",
-    "host": "on",
-    "revision": "rev",
-    "commit": "rev",
-    "executable": "rg",
-    "rg_path": "rg",
+_OTHER_NAMES = {
+    "cwd": "root folder",
+    "pattern": "regexp regexes patterns expression needle",
+    "replacement": "replace repl new",
+    "path": "file filename",
+    "ignore_case": "insensitive icase nocase",
+    "word_regexp": "whole_word whole_words word",
+    "line_regexp": "whole_line",
+    "fixed_strings": "fixed",
+    "invert_match": "invert",
+    "multiline_dotall": "dotall",
+    "before_context": "before",
+    "after_context": "after",
+    "follow": "follow_links follow_symlinks",
+    "max_filesize": "max_size max_file_size",
+    "sort": "sort_by",
+    "threads": "jobs num_threads",
+    "lang": "language",
+    "on": "host",
+    "rev": "revision commit",
+    "rg": "executable rg_path",
 }
-"""Map a word of other libraries to the argument with that meaning, for errors only."""
+WORDS = {word: name for name, words in _OTHER_NAMES.items() for word in words.split()}
+"""Map a word of other libraries to the argument with that meaning: errors of the library name it, tools accept it."""
 
 _INSTEAD: Mapping[str, str] = {
     "timeout": "cancel the call instead, as in `async with asyncio.timeout(5)` or `with anyio.fail_after(5)`",
@@ -425,8 +409,8 @@ def suggest(name: str, known: Collection[str]) -> str:
         row = (key, *others)
         if name in row and (meant := next((one for one in row if one in known), "")):
             return meant
-    if _WORDS.get(name) in known:
-        return _WORDS[name]
+    if WORDS.get(name) in known:
+        return WORDS[name]
     if name in ("ignore", *ALIASES["ignore"]) and "glob" in known:
         return 'glob="!…"'
     import difflib  # late: only errors need it

@@ -327,13 +327,7 @@ class SearchError(RipwrapError):
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        argv: Sequence[str] = (),
-        returncode: int | None = None,
-        stderr: str = "",
-        hint: str = "",
+        self, message: str, *, argv: Sequence[str] = (), returncode: int | None = None, stderr: str = "", hint: str = ""
     ) -> None:
         super().__init__(HintedText(message, "\n", hint) if hint else message)
         self.argv: tuple[str, ...] = tuple(argv)

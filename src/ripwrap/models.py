@@ -12,9 +12,9 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, cast
 
-from pydantic import VERSION, AliasChoices, AliasPath, BaseModel, Field
+from pydantic import VERSION, AliasChoices, AliasPath, BaseModel, BeforeValidator, Field
 
 from ripwrap._text import FsPath, Text, raw_bytes, shown, text_of
 
@@ -470,8 +470,22 @@ class Summary(Model, frozen=True):
     dropped_records: int = 0
 
 
-Message: TypeAlias = Annotated[Begin | Match | Context | End | Summary, Field(discriminator="type")]
-"""Message that `search_messages()` yields; the field `type` tells its kind."""
+def _without_envelope(value: object) -> object:
+    """Return a record of rg, `{"type": …, "data": {…}}`, as one object; any other value unchanged."""
+    if not isinstance(value, dict):
+        return value
+    record = cast("dict[str, object]", value)
+    data = record.get("data")
+    return {**cast("dict[str, object]", data), "type": record.get("type")} if isinstance(data, dict) else record
+
+
+Message: TypeAlias = Annotated[
+    Annotated[Begin | Match | Context | End | Summary, Field(discriminator="type")], BeforeValidator(_without_envelope)
+]
+"""Message that `search_messages()` yields; the field `type` tells its kind.
+
+`pydantic.TypeAdapter(Message).validate_json(line)` reads ripwrap's JSON of a message, and a line of `rg --json`.
+"""
 
 
 class Commit(Model, frozen=True):

@@ -338,29 +338,21 @@ ShowDenied: TypeAlias = Literal["hide", "count", "name"]
 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
-    """Check the `timeout` of an operation, in seconds, and return it; `None` is no limit, and infinity becomes `None`.
+    """Check the `timeout` of an operation, in seconds, and return it; `None` is no limit, and so is infinity."""
+    return None if timeout == math.inf else _check_seconds(timeout, name, "for no limit")
 
-    Raises:
-        ValueError: The number is negative or NaN.
-        TypeError: The value is not an int or float.
-    """
-    if timeout is None or timeout == math.inf:
-        return None
-    if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
-        raise TypeError(f"{name} must be a number of seconds or None, got {type(timeout).__name__}")
-    if not timeout >= 0:
-        raise ValueError(
-            HintedText(Hint(name, kind="correct"), f" must be 0 seconds or more, or None for no limit; got {timeout}")
-        )
-    return timeout
+
+def _check_seconds(seconds: float | None, name: str, none: str) -> float | None:
+    if seconds is not None and (not isinstance(seconds, (int, float)) or isinstance(seconds, bool)):
+        raise TypeError(f"{name} must be a number of seconds or None, got {type(seconds).__name__}")
+    if seconds is not None and not seconds >= 0:
+        said = f" must be 0 seconds or more, or None {none}; got {seconds}"
+        raise ValueError(HintedText(Hint(name, kind="correct"), said))
+    return seconds
 
 
 def check_callback(function: object) -> None:
-    """Check that `on_progress` can be called without `await`; `None` stands for no callback and is accepted.
-
-    Raises:
-        TypeError: The value cannot be called, or is an async function.
-    """
+    """Check that `on_progress` can be called without `await`; `None` stands for no callback and is accepted."""
     if function is not None and not callable(function):
         raise TypeError(f"on_progress must be a function or None, got {type(function).__name__}")
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004 - not to see if it is callable
@@ -368,22 +360,8 @@ def check_callback(function: object) -> None:
 
 
 def check_max_age(max_age: float | None) -> float | None:
-    """Check `max_age`, in seconds, and return it; `None` accepts only an up-to-date index.
-
-    Raises:
-        ValueError: The number is negative or NaN.
-        TypeError: The value is not an int or float.
-    """
-    if max_age is not None and (not isinstance(max_age, (int, float)) or isinstance(max_age, bool)):
-        raise TypeError(f"max_age must be a number of seconds or None, got {type(max_age).__name__}")
-    if max_age is not None and not max_age >= 0:
-        raise ValueError(
-            HintedText(
-                Hint("max_age", kind="correct"),
-                f" must be 0 seconds or more, or None to refresh each time; got {max_age}",
-            )
-        )
-    return max_age
+    """Check `max_age`, in seconds, and return it; `None` accepts only an up-to-date index."""
+    return _check_seconds(max_age, "max_age", "to refresh each time")
 
 
 def size_in_bytes(size: int | str | None) -> int | None:
@@ -393,13 +371,17 @@ def size_in_bytes(size: int | str | None) -> int | None:
     return int(size.rstrip("KMG")) << {"K": 10, "M": 20, "G": 30}.get(size[-1], 0)
 
 
-def check_limit(limit: int | None, name: str = "limit") -> int | None:
-    """Check the `limit` of an operation, its maximum number of results, and return it; `None` is no limit.
+def check_number(value: int, name: str, least: int = 1) -> int:
+    """Check that a number is an int of at least `least`, and return it."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, got {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be {least} or more, got {value}")
+    return value
 
-    Raises:
-        ValueError: The number is negative.
-        TypeError: The value is not an int.
-    """
+
+def check_limit(limit: int | None, name: str = "limit") -> int | None:
+    """Check the `limit` of an operation, its maximum number of results, and return it; `None` is no limit."""
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
         raise TypeError(f"{name} must be an int or None, got {type(limit).__name__}")
     if limit is not None and limit < 0:

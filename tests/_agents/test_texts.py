@@ -1,16 +1,22 @@
 """Edits of configuration texts: what is added can be removed, and every other byte stays."""
 
 import json
+import re
 import tomllib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ripwrap import Workspace, sync
 from ripwrap._agents import json_text
 from ripwrap._agents.json_text import JsonEntry, TextBlock, TomlEntry, parse
 from ripwrap._agents.plan import BODY, CLIENTS, SKILL, FileEdit, targets
+from ripwrap.workspace.codebase_search import CodebaseSearchArguments
+from ripwrap.workspace.tool import tools_of
 
 SERVER, _, HOOK = (target.edit for target in targets("claude", None, hook=True))
 VSCODE, OPENCODE, CODEX = (targets(name, None, hook=False)[0].edit for name in ("vscode", "opencode", "codex"))
@@ -243,3 +249,21 @@ def test_servers_of_opencode_2_are_found() -> None:
 def test_kinds_of_edits() -> None:
     assert isinstance(SERVER, JsonEntry) and not SERVER.comments
     assert isinstance(VSCODE, JsonEntry) and VSCODE.comments and isinstance(CODEX, TomlEntry)
+
+
+def test_sentences_that_the_guide_quotes_are_those_of_the_tools(plant: Callable[..., Path]) -> None:
+    """It quoted a sentence that no tool says."""
+    tools = sync.Workspace(plant({"a.py": "x\n"}))
+    nothing, failed = tools.grep_content("absent"), tools.grep_content("(")
+    quoted = re.findall(r'"([^"]+)"', BODY)
+    assert len(quoted) == 2
+    assert nothing.startswith(quoted[0]) and failed.startswith(quoted[1])
+    assert {*re.findall(r"`(\w+)`", BODY)} - {"ripwrap", "grep", "rg", "find", "cat"} <= {
+        *tools_of(Workspace), *(name for tool in tools_of(Workspace).values() for name in tool.arguments.model_fields)
+    }  # fmt: skip
+
+
+def test_page_names_the_default_of_codebase_search() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "agents.md").read_text("utf-8")
+    default = CodebaseSearchArguments.model_fields["limit"].default
+    assert re.findall(r"at most `limit` results \((\d+)\)", page) == [str(default)]

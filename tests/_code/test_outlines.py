@@ -499,7 +499,7 @@ HOSTILE = {
 def test_sections_of_hostile_files_are_found_or_given_up_in_time(name: str) -> None:
     """Find sections in files so long that anything slower than linear exceeds the timeout."""
     for lines in HOSTILE.values():
-        found = parse_outline(name, "\n".join(lines), timeout=1)
+        found = parse_outline(name, "\n".join(lines), timeout=0.3)
         if found is None:
             continue
         made = Outline(lines, found.definitions(), qualified=found.grammar.qualified)

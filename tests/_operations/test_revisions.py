@@ -228,7 +228,7 @@ class TestBadInput:
                 list(sync.files(cwd=folder / cwd, rev=rev, paths=["a.py"]))
         with pytest.raises(FileNotFoundError, match="no such directory in HEAD; check cwd"):
             list(sync.search_history("needle", cwd=folder / "untracked"))
-        assert "no such path in HEAD; check path" in sync.Workspace(folder).grep_content(
+        assert "untracked does not exist in HEAD; it is on the disk" in sync.Workspace(folder).grep_content(
             "needle", path="untracked", rev="HEAD"
         )
         assert list(sync.files(cwd=folder / "sub", rev="HEAD", glob="*.none")) == []

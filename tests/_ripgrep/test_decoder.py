@@ -3,15 +3,19 @@
 import base64
 import json
 import os
-from collections.abc import Callable, Iterable
+import re
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
-from ripwrap import Begin, Context, DecodeError, End, FileCount, Match
+import ripwrap
+from ripwrap import Begin, Context, DecodeError, End, FileCount, Match, Message, binary, sync
 from ripwrap._ripgrep.decoder import (
     MAX_RECORD,
     CountDecoder,
@@ -446,3 +450,112 @@ def test_path_that_is_not_utf8_raises_decode_error_on_windows() -> None:
     assert decode_path("ä\ud800".encode("utf-8", "surrogatepass"), strict) == "ä\ud800"
     with pytest.raises(DecodeError, match="a path that is not UTF-8"):
         decode_path(b"a\xff", strict)
+
+
+# `decode()` and `encode()`
+
+SEARCHES: tuple[dict[str, Any], ...] = (
+    {},
+    {"context": 1},
+    {"replace": "<$0>"},
+    {"no_line_number": True},
+    {"invert_match": True},
+    {"passthru": True},
+    {"multiline": True},
+    {"encoding": "none"},
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("records")
+    (folder / "a.txt").write_bytes(b'needle\none needle, needle\r\n\nlast \xe2\x80\xa8 needle\x07\x7f"')
+    (folder / "latin1.txt").write_bytes(b"caf\xe9\ncaf\xe9 needle\n")
+    (folder / "late.txt").write_bytes(b"needle\n" * 3 + b"x" * 70_000 + b"\0needle\n")
+    if os.name == "posix":
+        (folder / os.fsdecode(b"odd \xff.txt")).write_text("needle")
+    return folder
+
+
+def rg_json(rg: binary.RgBinary, folder: Path, *flags: str) -> bytes:
+    command = [rg.path, "--no-config", "--json", "--sort=path", *flags]
+    return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
+
+
+def flags_of(options: dict[str, Any]) -> list[str]:
+    spelled = {name: name.replace("_", "-") for name in options}
+    return [f"--{spelled[name]}" if value is True else f"--{spelled[name]}={value}" for name, value in options.items()]
+
+
+def without_times(message: Message) -> dict[str, Any]:
+    text = re.sub(r'"elapsed(_total)?":\{[^}]*\}', '"elapsed":null', message.model_dump_json())
+    return dict(json.loads(text))
+
+
+@pytest.mark.rg_matrix
+@pytest.mark.parametrize("options", SEARCHES, ids=str)
+def test_rgs_json_decodes_to_the_messages_of_a_search_and_encodes_to_rgs_records(
+    rg: binary.RgBinary, folder: Path, options: dict[str, Any]
+) -> None:
+    if "replace" not in options or rg.version >= (15, 0, 0):  # before, rg has no replacements in JSON
+        dotted = [*ripwrap.decode(rg_json(rg, folder, *flags_of(options), "--", "needle", "./"))]
+        own = [*sync.search_messages("needle", cwd=folder, sort="path", rg=rg.path, **options)]
+        assert [*map(without_times, dotted)] == [*map(without_times, own)]
+    output = rg_json(rg, folder, *flags_of(options), "--", "needle")
+    found = [*ripwrap.decode(output)]
+    assert len(found) > 5
+    assert [json.loads(ripwrap.encode(one)) for one in found] == [*map(json.loads, output.splitlines())]
+    adapter: TypeAdapter[Message] = TypeAdapter(Message)
+    for message, line in zip(found, output.split(b"\n"), strict=False):
+        assert adapter.validate_json(line) == adapter.validate_python(json.loads(line)) == message
+        assert adapter.validate_json(message.model_dump_json()) == message
+        if message.type != "summary":  # rg has the keys of a summary in another order
+            assert ripwrap.encode(message) == line + b"\n"
+
+
+@pytest.mark.anyio
+@given(st.sampled_from(sorted(ALL)), st.lists(st.integers(1, 6000), min_size=1))
+async def test_chunks_decode_alike_from_all_kinds_of_iterables(transcript: str, sizes: list[int]) -> None:
+    output = native_json(ALL[transcript]) * 2  # two outputs, one after the other
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for chunk in cut(output, sizes):
+            yield chunk
+
+    whole = [*ripwrap.decode(output)]
+    assert [*ripwrap.decode(iter(cut(output, sizes)))] == whole
+    assert [message async for message in ripwrap.decode(chunks())] == whole
+    assert [message.type for message in whole].count("summary") == 2
+    assert whole[len(whole) // 2 - 1].type == whole[-1].type == "summary"
+    assert not [message for message in whole if getattr(message, "path", "").startswith(f".{os.sep}")]
+
+
+def test_records_that_are_too_long_are_errors_of_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = native_json(ALL["context-15.2.0"])
+    *_, before, end, summary = output.splitlines(keepends=True)
+    padded = end.replace(b'"data":{', b'"data":{"path":{"text":"big.txt"},"x":"%b",' % (b"x" * MAX_RECORD))
+    last = [*ripwrap.decode([before, padded, summary, summary])]
+    assert [message.type for message in last[1:]] == ["summary", "summary"]
+    assert [(one.dropped_records, [error.path for error in one.errors]) for one in last[1:]] == [  # type: ignore[union-attr]
+        (1, ["big.txt"]),
+        (0, []),
+    ]
+    with pytest.raises(DecodeError, match=r"1 record left out, longer than 20 MiB.* no summary follows: big\.txt"):
+        list(ripwrap.decode([before, padded]))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "error"),
+    [
+        ([b"no JSON\n"], DecodeError),
+        ([b'{"type":"begin","da'], DecodeError),  # rg was stopped
+        ([b'{"path":"a","lines":"b"}\n'], DecodeError),
+        ([b'{"type":"match","data":{"path":{"bytes":"!"}}}\n'], DecodeError),
+        ("text", TypeError),
+        (["text"], TypeError),
+        (1, TypeError),
+    ],
+)
+def test_what_is_not_rgs_json_raises_one_error(chunks: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        list(ripwrap.decode(chunks))

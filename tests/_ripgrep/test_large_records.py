@@ -17,7 +17,7 @@ from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import Block, PageRequest
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
-from ripwrap._ripgrep.stream import stream
+from ripwrap._ripgrep.stream import StreamRequest, run_stream
 from support import fake_rg
 from support.outcomes import cut
 from support.waiting import until
@@ -103,7 +103,7 @@ async def test_event_loop_goes_on_while_a_large_record_is_decoded(tmp_path: Path
     answer, seen = Waiting(), list[int]()
 
     async def consume() -> None:
-        items = stream(search_query("x", tmp_path, (), {}), answer, str(rg))
+        items = run_stream(StreamRequest(search_query("x", tmp_path, (), {}), answer), str(rg))
         seen.extend([item async for item in items])
 
     async with anyio.create_task_group() as tasks:

@@ -13,6 +13,7 @@ import ripwrap
 from ripwrap import SearchError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.places import Items
+from support.effort import some
 from support.git import require_git
 
 Plant = Callable[..., Path]
@@ -110,7 +111,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", CLASSES)
+@pytest.mark.parametrize("pattern", some(CLASSES, 16))
 def test_classes_count_as_rg_does(newest: RgBinary, places: dict[str, dict[str, Any]], pattern: str) -> None:
     """Whether a class may match a line end decides what rg counts; no place guesses it."""
     folder = places["directory"]["cwd"]

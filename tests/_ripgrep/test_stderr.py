@@ -6,7 +6,15 @@ import os
 import pytest
 
 from ripwrap import CapabilityError, GlobError, PathError, PatternError, SearchError, UnknownTypeError
-from ripwrap._ripgrep.exit_status import MAX_STDERR, failure, kind_of_error, only_path_errors, path_errors
+from ripwrap._ripgrep.exit_status import MAX_STDERR, Exit, kind_of_error, only_path_errors, path_errors
+from ripwrap._ripgrep.query import Query
+
+
+def failure(
+    argv: tuple[str, ...], returncode: int, stderr: bytes, patterns: tuple[str, ...] = (), types: tuple[str, ...] = ()
+) -> SearchError:
+    """Return the error for an rg that ended so."""
+    return Exit(Query("json", os.getcwd(), (), patterns), argv, returncode, stderr).failure(types)
 
 
 @pytest.mark.parametrize(
@@ -80,11 +88,11 @@ def test_missing_pcre2_is_reported_only_if_it_would_have_helped(report: bytes, k
 
 
 def test_unknown_type_failure_suggests_similar_names() -> None:
-    error = failure(("rg",), 2, b"rg: unrecognized file type: pyton", (), ["python", "py", "puppet", "c"])
+    error = failure(("rg",), 2, b"rg: unrecognized file type: pyton", (), ("python", "py", "puppet", "c"))
     assert isinstance(error, UnknownTypeError)
     assert error.suggestions == ("python",)
     assert error.hint.startswith("Did you mean python? ")
-    error = failure(("rg",), 2, b"rg: unrecognized file type: qqqq", (), ["python", "py"])
+    error = failure(("rg",), 2, b"rg: unrecognized file type: qqqq", (), ("python", "py"))
     assert isinstance(error, UnknownTypeError) and error.suggestions == ()
     assert "Did you mean" not in str(error)
 
@@ -107,7 +115,7 @@ def test_huge_os_error_number_is_not_parsed() -> None:
 
 
 def test_huge_pcre2_offset_is_ignored() -> None:
-    error = failure(("rg",), 2, b"rg: PCRE2: error compiling pattern at offset %b: x" % (b"9" * 5000), ["x("])
+    error = failure(("rg",), 2, b"rg: PCRE2: error compiling pattern at offset %b: x" % (b"9" * 5000), ("x(",))
     assert isinstance(error, PatternError)
     assert error.offset is None
 

@@ -117,6 +117,8 @@ def openai_agents(space: Space) -> tuple[list[Offer], str]:
 
 def llama_index(space: Space) -> tuple[list[Offer], str]:
     tools = {one.metadata.name: one for one in space["tools"]}
+    refused = str(asyncio.run(tools[FIND[0]].acall(colour="red")))
+    assert refused.startswith("Error: unknown argument 'colour'")
     told = [one.metadata.to_openai_tool() for one in tools.values()]
     return offers_and_answer(told, asyncio.run(tools[FIND[0]].acall(**FIND[1])))
 
@@ -200,6 +202,40 @@ def dspy(space: Space) -> tuple[list[Offer], str]:
     return offers_and_answer(told, asyncio.run(tools[FIND[0]].acall(**FIND[1])))
 
 
+def ag2(space: Space) -> tuple[list[Offer], str]:
+    from ag2.events import ToolCallEvent, ToolResultsEvent
+    from ag2.testing import TestConfig, TrackingConfig
+
+    model = TrackingConfig(TestConfig(ToolCallEvent(name=FIND[0], arguments=json.dumps(FIND[1])), "done"))
+
+    async def run() -> str:
+        reply = await space["agent"].ask("find it", config=model)
+        (results,) = (one for one in await reply.history.get_events() if isinstance(one, ToolResultsEvent))
+        return str(results.results[0].result.parts[0].content)
+
+    answer = asyncio.run(run())
+    told = [one.function for one in model.calls[0].tools]
+    return [Offer(one.name, one.description, one.parameters) for one in told], answer
+
+
+def ollama(space: Space) -> tuple[list[Offer], str]:
+    """Return the tools in the requests of ollama's client, and the answer in its second request."""
+    import httpx
+    from ollama import AsyncClient
+
+    asked: list[Any] = []
+    call = {"function": {"name": FIND[0], "arguments": FIND[1]}}
+
+    def serve(request: httpx.Request) -> httpx.Response:
+        asked.append(json.loads(request.content))
+        message = {"role": "assistant", "content": "done"} | ({"tool_calls": [call]} if len(asked) == 1 else {})
+        return httpx.Response(200, json={"model": "m", "message": message, "done": True})
+
+    client = AsyncClient(transport=httpx.MockTransport(serve))
+    assert asyncio.run(space["search"](client, "m", [{"role": "user", "content": "find it"}])) == "done"
+    return offers_and_answer(asked[0]["tools"], asked[1]["messages"][-1]["content"])
+
+
 def fastmcp(space: Space) -> tuple[list[Offer], str]:
     from fastmcp import Client
 
@@ -247,6 +283,8 @@ READERS: dict[str, tuple[str, Callable[[Space], tuple[list[Offer], str]]]] = {
     "semantic-kernel": ("semantic_kernel", semantic_kernel),
     "agno": ("agno", agno),
     "dspy": ("dspy", dspy),
+    "ag2": ("ag2", ag2),
+    "ollama": ("ollama", ollama),
     "fastmcp": ("fastmcp", fastmcp),
 }
 """The module of each package, and a function that returns its tools and the answer of one call."""

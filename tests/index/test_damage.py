@@ -88,7 +88,7 @@ def test_damaged_bytes_raise_no_error_and_a_rebuild_repairs_them(
         expected = {name: run() for name, run in _operations(index).items()}
     caplog.set_level(logging.WARNING, "ripwrap")
     wrong: list[tuple[int, str, object]] = []
-    for seed in range(times(15, 500)):
+    for seed in range(times(6, 500)):
         chance = Random(seed)
         shutil.rmtree(home, ignore_errors=True)
         shutil.copytree(sound, home)

@@ -110,14 +110,14 @@ def _words(chance: Random, count: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("filled", "files"), [("other", 1), ("other", 8), ("index", 60), ("index", 80)])
+@pytest.mark.parametrize(("filled", "files"), [("other", 8), ("index", 60)])
 def test_index_works_again_when_a_full_disk_has_room(
     plant: Plant, small_disk: Path, caplog: pytest.LogCaptureFixture, filled: str, files: int
 ) -> None:
     """Files of others fill the disk, or the index itself does; nothing is rebuilt, and nothing takes the room."""
     root, chance = plant({"a.txt": "cookies\n"}), Random(files)
     with sync.Index(root, location=small_disk / "home", chunker="windows", workers=0) as index:
-        for free in (0, 10_000, 40_000, 80_000, 120_000):
+        for free in (0, 40_000, 120_000):
             index.search("cookies")
             before = len(index.grep("cookies").matches)
             filler = small_disk / "filler"

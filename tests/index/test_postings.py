@@ -25,6 +25,7 @@ from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_erro
 from ripwrap.index.storage.files import NAME
 from ripwrap.index.storage.postings import MIN_WASTE, filling_lengths, next_length
 from support import forks
+from support.effort import some
 from support.replacing import replace_file
 
 Plant = Callable[..., Path]
@@ -281,7 +282,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", some(DAMAGE, 6))
 async def test_damaged_full_text_search_is_rebuilt_with_one_log_line(
     index: Index, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -28,7 +28,7 @@ from ripwrap import (
     sync,
 )
 from ripwrap.binary import RgBinary
-from ripwrap.repositories.requests import Lease, ResultPage, ResultPart, RootTask, SearchRequest
+from ripwrap.repositories.requests import Lease, ResultPage, ResultPart, RootRequest, RootTask, SearchRequest
 from ripwrap.repositories.scheduler import BUFFER, Schedule, arrivals_blocking
 from support.paths import native
 
@@ -327,7 +327,7 @@ async def test_cancelled_grep_ends_every_rg(roots: Path, stand_in: Callable[...,
     assert scope.cancelled_caught
 
 
-class Endless:
+class Endless(RootRequest[int]):
     """Request with as many results as are taken; `made` counts them."""
 
     def __init__(self) -> None:

@@ -224,7 +224,7 @@ BROKEN_RECORDS = {
 
 
 class Zeros(io.RawIOBase):
-    """File with some bytes and then zeros, which counts how many bytes are read."""
+    """File with some bytes and then zeros, which counts how many bytes are read, and ends after 64 MiB of them."""
 
     def __init__(self, start: bytes, size: int) -> None:
         self._start, self._size, self._at, self.taken = start, size, 0, 0
@@ -240,7 +240,7 @@ class Zeros(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        size = min(len(buffer), self._size - self._at)
+        size = min(len(buffer), self._size - self._at, 64 * MIB - self.taken)
         part = self._start[self._at : self._at + size]
         buffer[:size] = part + bytes(size - len(part))
         self._at += size

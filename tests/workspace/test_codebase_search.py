@@ -287,6 +287,38 @@ def test_codebase_search_text_fits_the_budget(plant: Plant) -> None:
     assert all(len(line) < 60 for line in long.splitlines() if line.startswith("  1:"))
 
 
+@pytest.mark.parametrize("size", [6000, 20_000, 60_000])
+@pytest.mark.parametrize("rows", [3, 12, 30])
+def test_answer_has_no_room_for_the_first_lines_of_another_result(plant: Plant, size: int, rows: int) -> None:
+    """It ended after two thirds of the budget, and said that there was no room."""
+    lines = "".join(f"    cookie = {number}  # {'x' * 30}\n" for number in range(rows))
+    root = plant({f"cookies/cookie{number}.py": f"def cookie{number}():\n{lines}" for number in range(60)})
+    tools = sync.Workspace(root, max_chars=size)
+    text, found = tools.codebase_search("cookie", limit=60), tools.codebase_search_result("cookie", limit=60)
+    assert len(text) <= size
+    if found.truncated and all(place.snippet for place in found.places):
+        longest = max(len("\n".join(place.lines())) for place in found.places)
+        assert len(text) > size - min(longest, 600)
+    assert ("There was no room for more results; offset=" in text) == found.truncated
+
+
+@pytest.mark.parametrize("given", [{}, {"file_pattern": "*.py"}, {"file_type": "py"}, {"file_pattern": "!*.md"}])
+def test_pages_have_each_result_of_the_chosen_files_once(plant: Plant, given: dict[str, Any]) -> None:
+    names = [f"jar{number}.{suffix}" for number in range(9) for suffix in ("py", "md")]
+    tools = sync.Workspace(plant({name: f"cookie of {name}\n" for name in names}))
+    pages: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = tools.codebase_search_result("cookie", limit=4, offset=offset, **given)
+        assert page.message.startswith("The 4 best results" if not offset else f"Results {offset + 1} to ")
+        pages += [place.file for place in page.places]
+        offset = page.next_offset
+    wanted = [name for name in names if not given or name.endswith(".py")]
+    assert sorted(pages) == sorted(wanted)
+    assert pages == [place.file for place in tools.codebase_search_result("cookie", **given).places]
+    assert "No result from offset=99 on." in tools.codebase_search("cookie", offset=99)
+
+
 @pytest.mark.parametrize(("size", "places", "whole"), [(1000, 10, 0), (3000, 10, 3), (8000, 10, 10)])
 def test_small_budget_shows_the_best_results_whole_and_names_others(
     size: int, places: int, whole: int, plant: Plant

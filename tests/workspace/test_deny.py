@@ -1,7 +1,10 @@
 """Denied files: globs, links, spellings, and how listings show them."""
 
+import io
 import os
+import tarfile
 import unicodedata
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -460,3 +463,32 @@ def test_error_about_a_missing_path_names_no_denied_file(plant: Plant, tmp_path:
             named = missing == "other.tx" or ("denied" in missing and not deny)
             assert "does not exist" in answer
             assert (f"{missing}t" in answer) is named, answer
+
+
+@pytest.mark.parametrize("suffix", ["zip", "WHL", "jar", "tar", "gem"])
+@pytest.mark.parametrize(
+    "given", [{}, {"output_mode": "count"}, {"inside": "gz"}, {"inside": "zip,tar"}, {"expand": "definition"}]
+)
+def test_bytes_of_an_archive_show_no_denied_member(tree: Path, suffix: str, given: dict[str, str]) -> None:
+    archive = tree / f"a.{suffix}"
+    members = {".env": "the hidden word\n", "sub/seen.py": "a visible word\n"}
+    if suffix in ("tar", "gem"):
+        with tarfile.open(archive, "w") as tar:
+            for name, text in members.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(text)
+                tar.addfile(info, io.BytesIO(text.encode()))
+    else:
+        with zipfile.ZipFile(archive, "w") as stored:
+            for name, text in members.items():
+                stored.writestr(name, text)
+    workspace = sync.Workspace(tree, deny=GLOBS)
+    for path in (archive.name, ".", None):
+        named = {} if path is None else {"path": path}
+        assert "No matches found" in (
+            answer := workspace.call("grep_content", {"pattern": "hidden word", **named, **given})
+        )
+        assert "There would be" not in answer  # or the answers to many patterns would tell the text
+    seen = workspace.call("grep_content", {"pattern": "(visible|hidden) word", "path": archive.name, **given})
+    assert f"{archive.name}!/sub/seen.py" in seen
+    assert "env" not in seen

@@ -1,12 +1,15 @@
 """Tool `find_references`: pages, filters, denied files, masked secrets and limits."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ripwrap import AccessDeniedError, sync
+from ripwrap.binary import RgBinary
 from ripwrap.workspace import FindReferencesResult
+from ripwrap.workspace.find_references import plain_symbol
 from support.paths import slashed
 from support.tools import APIS, Asked
 
@@ -150,3 +153,63 @@ def test_mistakes_are_answered(plant: Plant) -> None:
     )
     assert ws.find_references("nothing").startswith("No line has the name nothing. Search for a part of the name")
     assert ws.find_references("pay", "gone").startswith("Error: gone does not exist")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("get_usr_name", "get_user_name"),
+        ("get_user_nmae", "get_user_name"),
+        ("getUserName", "get_user_name"),
+        ("GET_USER_NAME", "get_user_name"),
+        ("Jar.get_usr_name", "get_user_name"),
+        ("/cookiejar/i", "CookieJar"),
+        ("CookeJar", "CookieJar"),
+        ("größe_der_datie", "größe_der_datei"),
+        ("$skope", "$scope"),
+    ],
+)
+def test_typo_of_a_symbol_names_the_symbol(rg: RgBinary, plant: Plant, name: str, meant: str) -> None:
+    names = ("get_user_name", "CookieJar", "größe_der_datei", "$scope", "unlike", "denied_cookie_jar", "hidden_cookie")
+    root = plant({"a.js": "\n".join(names[:5]), "secret.js": names[5], ".hidden.js": names[6]})
+    found = sync.Workspace(root, rg=rg, deny=["secret.js"]).find_references(name)
+    assert re.search(r"Did you mean (.+?)\?", found), found
+    assert meant.lstrip("$") in re.findall(r"Did you mean (.+?)\?", found)[0].split(" or ")
+    assert "denied" not in found and "hidden_cookie" not in found and "unlike" not in found
+
+
+@pytest.mark.parametrize("name", ["zzzzzzzz", "abc", "user"])
+def test_symbol_that_is_close_to_nothing_has_no_question(rg: RgBinary, plant: Plant, name: str) -> None:
+    assert "Did you mean" not in sync.Workspace(plant({"a.py": "get_user_name = CookieJar"}), rg=rg).find_references(
+        name
+    )
+
+
+def test_close_word_of_a_masked_or_linked_file_is_not_shown(rg: RgBinary, plant: Plant, tmp_path: Path) -> None:
+    root = plant({"a.py": "api_key = 'ghp_" + "a1B2" * 9 + "'\n"})
+    masked = sync.Workspace(root, rg=rg, redact=True).find_references("ghp_" + "a1B2" * 8 + "a1B3")
+    assert "Did you mean" not in masked
+    (tmp_path / "outside.py").write_text("outside_word = 1\n")
+    (root / "link.py").symlink_to(tmp_path / "outside.py")
+    assert "outside_word" not in sync.Workspace(root, rg=rg, follow=True).find_references("outside_wrod")
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("/CookieJar/i", "CookieJar"),
+        (r"/\bCookieJar\b/", "CookieJar"),
+        ("BasicAuth()", "BasicAuth"),
+        ("BasicAuth(user, key)", "BasicAuth"),
+        ("Cart/total", "Cart.total"),
+        ("/Cart/total[0]", "Cart.total"),
+        ("`total`", "total"),
+        ("def total", "total"),
+        ("async def total(self)", "total"),
+        ("class Cart", "Cart"),
+        ("Cart::total", "Cart::total"),
+        ("def", "def"),
+    ],
+)
+def test_symbol_is_understood_as_models_write_it(written: str, name: str) -> None:
+    assert plain_symbol(written) == name

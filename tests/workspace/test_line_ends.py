@@ -15,6 +15,7 @@ from ripwrap import sync
 from ripwrap._ripgrep.pattern_errors import across_line_ends
 from ripwrap.binary import RgBinary
 from ripwrap.options import SearchOptions
+from support.effort import some
 
 Plant = Callable[..., Path]
 
@@ -66,7 +67,7 @@ def written(folder: Path, text: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.rg_ends
-@pytest.mark.parametrize(("pattern", "options"), PATTERNS)
+@pytest.mark.parametrize(("pattern", "options"), some(PATTERNS, 16))
 def test_line_end_of_a_pattern_is_that_of_the_file(
     tmp_path: Path, rg: RgBinary, pattern: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

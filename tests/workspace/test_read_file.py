@@ -119,7 +119,7 @@ def test_utf16_big_endian_has_its_mark(plant: Plant) -> None:
             {"start_line": 101},
             "src/a.py has 100 lines, so there is no line 101 (the file may have changed)",
         ),
-        ("src/a.py", {"start_line": -1}, "start_line must be 0 or more, got -1"),
+        ("src/a.py", {"end_line": -1}, "end_line must be 0 or more, got -1"),
         ("binary", {}, "binary is binary (3 bytes); read_file shows text only"),
         ("nothing.py", {}, "nothing.py does not exist in "),
         ("link", {}, "link is outside of the allowed directories"),

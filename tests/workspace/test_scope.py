@@ -1,5 +1,6 @@
 """Globs of tool calls as rg gets them, by the rules of Windows, where rg's globs have slashes, too."""
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -81,6 +82,13 @@ OWN = [
     ("src", "deep/*.py"),
     ("src", "*/b.py"),
     ("src", "app/*.py"),
+    ("src", "{src,t}/**/*.py"),
+    ("src", "**/{t,src}/*.py"),
+    ("src/deep", "src/{deep,x}/*"),
+    ("src", "{src/deep,app}/*"),
+    ("src", "s{rc,x}/a.py, !src/{deep,x}/*"),
+    ("src", "{src,t}/{a,b}.{py,txt}"),
+    ("app", "{src,t}/*.py"),
 ]
 
 
@@ -103,7 +111,7 @@ def test_glob_that_begins_with_the_path_of_the_call_is_read_from_the_root(
 
     def listed(start: str) -> set[str]:
         """Return the files below the path that rg lists with globs which begin at the root or at the path."""
-        parts = [one.strip() for one in pattern.split(",")]
+        parts = [one.strip() for one in re.split(r",(?![^{}]*\})", pattern)]
         bare = [one.lstrip("!").removeprefix("./").replace("deep/../", "").lstrip("/") for one in parts]
         bare = [f"**/{one}**" if one.endswith("/") else one for one in bare]
         bare = [one.replace("[slug]", r"\[slug\]") for one in bare]

@@ -301,8 +301,8 @@ def test_look_around_works_if_rg_has_pcre2(rg: RgBinary, shop: Path) -> None:
         ({"pattern": "x", "path": "nope"}, "Error: nope does not exist in {root}; ls lists the files"),
         ({"pattern": "x", "file_type": "pyton"}, "Error: unrecognized file type: pyton\nDid you mean"),
         ({"pattern": "x", "file_pattern": "a[b"}, "Error: error parsing glob"),
-        ({"pattern": "x", "path": "a\0b"}, "Error: a NUL character"),
-        ({"pattern": "x\0"}, "Error: a NUL character"),
+        ({"pattern": "x", "path": "a\0b"}, "Error: path must be a path without a NUL character"),
+        ({"pattern": "x\0"}, "Error: pattern must be a pattern without a NUL character"),
         ({"pattern": "\ud800"}, "Error: the pattern '\\ud800' is not valid Unicode"),
         pytest.param(
             *({"pattern": "x", "path": "\ud800"}, "Error: '\\ud800' has a character that no path can have"),

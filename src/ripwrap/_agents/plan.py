@@ -2,7 +2,6 @@
 
 import io
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ such as Grep and Glob.
 - Begin with `grep_content` if you know a name or a text, and with `codebase_search` if you do not.
 - Narrow a search with `path` and `file_pattern` before you widen it.
 - Read the last line of an answer: it has the counts, and says how to get the rest.
-- "0 matches" means that nothing matches. A failed search says that it failed.
+- "No matches found" means that nothing matches. A failed search begins with "Error:".
 """
 
 HOOK_MESSAGE = (
@@ -102,11 +101,6 @@ def is_used(client: ClientName, project: Path) -> bool:
         os.path.lexists(target.path) or (target.path.parent != target.base and target.path.parent.is_dir())
         for target in places
     )
-
-
-def program_missing() -> bool:
-    """Return True if the program `ripwrap`, which the clients start, is not in PATH."""
-    return shutil.which(NAME) is None
 
 
 def _files(client: ClientName, *, is_project: bool) -> tuple[tuple[tuple[str, ...], FileEdit], ...]:
@@ -248,16 +242,6 @@ class ConfigChange:
         return "".join(("--- {}\n+++ {}\n".format(*names), f"@@ {head} @@\n", *body))
 
 
-def plan_install(targets: Iterable[Target]) -> list[ConfigChange]:
-    """Return the changes that write ripwrap into files."""
-    return [_planned(target, install=True) for target in targets]
-
-
-def plan_uninstall(targets: Iterable[Target]) -> list[ConfigChange]:
-    """Return the changes that take what install wrote out of files."""
-    return [_planned(target, install=False) for target in targets if os.path.lexists(target.path)]
-
-
 def state_of(target: Target) -> str:
     """Return 'installed', 'yours' for what install did not write, 'absent', or 'broken: ' and the reason."""
     if not os.path.lexists(target.path):
@@ -286,14 +270,19 @@ def write(changes: Iterable[ConfigChange], disk: Disk) -> None:
                 folder.rmdir()
 
 
-def _planned(target: Target, *, install: bool) -> ConfigChange:
+def planned(target: Target, *, install: bool) -> ConfigChange:
+    """Return the change that writes ripwrap into a file, or takes what install wrote out of it."""
     path = target.path
     real = os.path.realpath(path)
     shown = str(path.relative_to(target.base)) if path.is_relative_to(target.base) else str(path)
     if real != os.path.join(os.path.realpath(target.base), shown):
         shown = f"{shown} (a link to {real})"
     try:
-        _check_link(target, real)
+        # A link in a project may lead to any file, so no text is written outside of the project. An entry is added only
+        # to a file that parses as a configuration, so links to such files are followed.
+        inside = Path(real).is_relative_to(os.path.realpath(target.base))
+        if not inside and target.base != Path.home() and isinstance(target.edit, TextBlock):
+            raise ValueError(f"it leads out of the project, to {real}")
         if not os.path.lexists(path):
             made = _made(target, path)
             refuse_protected(real)
@@ -328,16 +317,6 @@ def _read(real: str) -> tuple[bytes, FileState]:
     if state.status.st_nlink > 1:
         raise ValueError("it has several names (hard links), of which only one would change; make it one file")
     return content, state
-
-
-def _check_link(target: Target, real: str) -> None:
-    """Refuse to write text to a file outside of the project: a link in a project may lead to any file.
-
-    An entry is added only to a file that parses as a configuration, so links to such files are followed.
-    """
-    inside = Path(real).is_relative_to(os.path.realpath(target.base))
-    if not inside and target.base != Path.home() and isinstance(target.edit, TextBlock):
-        raise ValueError(f"it leads out of the project, to {real}")
 
 
 def _made(target: Target, path: Path) -> str:

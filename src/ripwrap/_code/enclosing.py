@@ -54,11 +54,7 @@ class LineSpan(NamedTuple):
 
 
 def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> tuple[Section, LineSpan] | None:
-    """Return the definition around a span, and the lines of the definition, with decorators and comments above it.
-
-    This is the innermost definition around the first line of the span that is in a definition. Return None if no line
-    of the span is in a definition.
-    """
+    """Return the definition around a span, and the lines of the definition, with decorators and comments above it."""
     found: Section | None = None
     for number in range(span.first, span.last + 1):
         section = outline.enclosing(number)
@@ -84,7 +80,13 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan, literals: Sequence
     words = language_name(path, lines[0] if lines else "") in _WORD_ENDS
     around = _Blocks(lines, literals, _CLOSER if words else _BRACKET_CLOSER).around(span.first - 1, span.last - 1)
     if around is None:
-        around = _paragraph(lines, span.first - 1, span.last - 1)
+        first = span.first - 1
+        last = span.last - 1
+        while first > 0 and lines[first].strip() and lines[first - 1].strip():
+            first -= 1
+        while last + 1 < len(lines) and lines[last].strip() and lines[last + 1].strip():
+            last += 1
+        around = first, last
     return LineSpan(around[0] + 1, around[1] + 1)
 
 
@@ -121,11 +123,7 @@ def gaps_between(span: LineSpan, kept: Sequence[int]) -> list[LineSpan]:
 
 
 def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list[LineSpan]:
-    """Return the lines to show with each match, so that no line is shown twice.
-
-    The windows (lines to show) of two matches are joined if they overlap or touch. In a joined window, the lines
-    between two matches are shown with the match above them.
-    """
+    """Return the lines to show with each match, so that no line is shown twice."""
     # Windows are joined first, because the window of one match may include the matches before and after it.
     runs: list[LineSpan] = []
     for window in sorted(windows):
@@ -174,10 +172,7 @@ class _Blocks:
             self._code[index] = code[:start] + (" " if one.is_comment else '"') * (end - start) + code[end:]
 
     def around(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return the first and last line of the smallest block around some lines, or None outside of blocks.
-
-        If the line `first` opens a block by indentation that contains all these lines, return that block.
-        """
+        """Return the first and last line of the smallest block around some lines, or None outside of blocks."""
         indented = self._by_indentation(first, last)
         if indented is not None and indented[0] == first:
             return indented  # the first line opens this block; the brackets of its signature are not the block to show
@@ -245,10 +240,7 @@ class _Blocks:
         return begin, end
 
     def _by_brackets(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return the first and last line of the innermost pair of brackets around some lines, or None.
-
-        A pair on one line does not count.
-        """
+        """Return the first and last line of the innermost pair of brackets around some lines, or None."""
         open_: list[tuple[str, int]] = []
         for index, code in enumerate(self._code):
             if len(self._lines[index]) > _MAX_LINE_CHARS:
@@ -259,23 +251,7 @@ class _Blocks:
                 elif open_ and open_[-1][0] == _OPENERS[bracket]:
                     begin = open_.pop()[1]
                     if begin <= first and index >= last and begin < index:
-                        return self._with_header(begin), index
+                        # A bracket that is alone in its line may open the block of the line above.
+                        alone = begin and _OPENER_ONLY.match(self._code[begin]) and self._is_code(begin - 1)
+                        return begin - bool(alone), index
         return None
-
-    def _with_header(self, index: int) -> int:
-        """Return the first line of the block that a bracket in line `index` opens.
-
-        If the bracket is alone in its line, and the line above is code, the block begins in the line above.
-        """
-        above = index - 1
-        if index and _OPENER_ONLY.match(self._code[index]) and self._is_code(above):
-            return above
-        return index
-
-
-def _paragraph(lines: Sequence[str], first: int, last: int) -> tuple[int, int]:
-    while first > 0 and lines[first].strip() and lines[first - 1].strip():
-        first -= 1
-    while last + 1 < len(lines) and lines[last].strip() and lines[last + 1].strip():
-        last += 1
-    return first, last

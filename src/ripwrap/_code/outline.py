@@ -93,7 +93,14 @@ class Outline:
         self._lines = lines
         self._qualified = qualified
         self._definitions = list(definitions)
-        self._owners = self._assign_lines(len(lines))
+        self._owners = owners = [-1] * len(lines)  # for each line the number of its innermost definition, or -1
+        begun: set[int] = set()
+        for number, one in enumerate(self._definitions):
+            first = one.first
+            while first <= one.last and first in begun:
+                first += 1  # another definition begins on this line
+            begun.add(one.line)
+            owners[first : one.last + 1] = [number] * max(min(one.last + 1, len(lines)) - first, 0)
         self._sections: dict[int, Section] = {}
 
     def enclosing(self, line: int) -> Section | None:
@@ -135,15 +142,3 @@ class Outline:
             if len(full) > MAX_NAME_CHARS:
                 return name
         return full
-
-    def _assign_lines(self, count: int) -> list[int]:
-        """Return for each line the index of its innermost definition, or -1."""
-        owners = [-1] * count
-        begun: set[int] = set()
-        for number, one in enumerate(self._definitions):
-            first = one.first
-            while first <= one.last and first in begun:
-                first += 1  # another definition begins on this line
-            begun.add(one.line)
-            owners[first : one.last + 1] = [number] * max(min(one.last + 1, count) - first, 0)
-        return owners

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from ripwrap._text import shown
-from ripwrap.models import Begin, Context, Match, Message, Span, TreeEntry
+from ripwrap.models import Begin, Context, Match, Message, TreeEntry
 
 MAX_HTML = 200_000
 """Maximum number of characters of HTML for a result; limited because a notebook stores its output."""
@@ -44,10 +44,7 @@ class Gaps:
 
 
 def html(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -> str:
-    """Return a message, and then the path and lines of each file, as HTML.
-
-    If the HTML is too long, a note replaces the rest.
-    """
+    """Return a message, and then the path and lines of each file, as HTML."""
     pieces = [f"<div>{_escape(message)}</div>"]
     left = MAX_HTML
     for path, lines in files:
@@ -81,7 +78,10 @@ def _html_lines(lines: Iterable[Match | Context]) -> Iterator[str]:
 def _marked_up(line: Match | Context) -> str:
     """Return the text of a match or context as HTML, with each match marked, and followed by its replacement."""
     spans = line.spans()
-    start, end = _clip(line.lines, spans)
+    start, end = 0, len(line.lines)
+    if end > MAX_LINE:  # only the part around the first match is shown
+        start = max(spans[0][0] - MAX_LINE // 4, 0) if spans else 0
+        end = start + MAX_LINE
     pieces, done = ["…" if start else ""], start
     for hit, (first, last) in zip(line.submatches if isinstance(line, Match) else (), spans, strict=False):
         if first < start or last > end:
@@ -97,14 +97,6 @@ def _marked_up(line: Match | Context) -> str:
     return "".join((*pieces, _escape(line.lines[done:end]), rest))
 
 
-def _clip(text: str, spans: Sequence[Span]) -> Span:
-    """Return the span to show: the whole text; if the text is too long, only the part around the first match."""
-    if len(text) <= MAX_LINE:
-        return 0, len(text)
-    start = max(spans[0][0] - MAX_LINE // 4, 0) if spans else 0
-    return start, start + MAX_LINE
-
-
 def _escape(text: str) -> str:
     return escape(shown(text, lines=True))
 
@@ -114,10 +106,7 @@ def _tagged(tag: str, text: str) -> str:
 
 
 def html_tree(entries: Sequence[TreeEntry]) -> str:
-    """Return a tree as HTML. Directories are bold, and lines that count omitted entries are dimmed.
-
-    If the HTML is too long, a note replaces the rest.
-    """
+    """Return a tree as HTML. Directories are bold, and lines that count omitted entries are dimmed."""
     pieces: list[str] = []
     left = MAX_HTML
     for entry in entries:

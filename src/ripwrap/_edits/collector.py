@@ -34,11 +34,7 @@ def why_binary(offset: int) -> str:
 
 
 async def find_left_out(
-    run: Runner,
-    query: Query,
-    known: Collection[str],
-    seconds: float | None,
-    allowed: Callable[[str], bool] | None,
+    run: Runner, query: Query, known: Collection[str], seconds: float | None, allowed: Callable[[str], bool] | None
 ) -> UnsearchedMatches:
     """Search once more, with binary and hidden files, and return what the first search did not report.
 
@@ -117,14 +113,6 @@ class _File:
             size.add(match.path, len(hit.raw_match) + len(after))
             self.changes.append(FileChange(start, end, hit.raw_match, after))
 
-    def why_left_out(self) -> str:
-        """Return the reason not to change the file; empty if the file can be changed."""
-        if self.binary is not None:
-            return why_binary(self.binary)
-        if self.unlocated:
-            return f"rg does not report the position of the match in line {self.unlocated}; change the file by hand"
-        return ""
-
 
 class EditCollector:
     """Collector of the matched texts, each with its position and its replacement."""
@@ -137,7 +125,6 @@ class EditCollector:
         sizing: Template | None = None,
         terminator: bytes = b"\n",
     ) -> None:
-        """Set the replacement."""
         self.ended: bool = False
         self.lost: set[str] = set()
         self.last_replacement: str = ""
@@ -212,7 +199,11 @@ class EditCollector:
         file = self._files[path]
         if path in self.lost:
             file.unlocated = file.lines[-1].number + file.lines[-1].size - 1
-        return file.why_left_out()
+        if file.binary is not None:
+            return why_binary(file.binary)
+        if file.unlocated:
+            return f"rg does not report the position of the match in line {file.unlocated}; change the file by hand"
+        return ""
 
     def _take(self, messages: Iterable[Record]) -> None:
         for message in messages:

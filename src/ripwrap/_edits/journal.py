@@ -64,10 +64,7 @@ class JournalFile(Model, frozen=True, ser_json_bytes="base64", val_json_bytes="b
     edits: tuple[tuple[int, bytes, bytes], ...]
 
     def apply(self, content: bytes, *, forward: bool) -> bytes:
-        """Return the new content, given the old content.
-
-        With `forward=False`, return the old content, given the new content.
-        """
+        """Return the new content, given the old content."""
         pieces: list[bytes] = []
         done = shift = 0
         for start, old, new in self.edits:
@@ -177,10 +174,7 @@ class JournalFolder:
         self.mark(state, number, sync=sync)
 
     def mark(self, state: JournalProgress, number: int | None = None, *, sync: bool = True) -> None:
-        """Write the state and the number of the change; with `sync`, wait until they are on the disk.
-
-        `None` keeps the number.
-        """
+        """Write the state and the number of the change; with `sync`, wait until they are on the disk."""
         self._write(_STATE, f"{state} {self.number if number is None else number}".encode(), sync=sync)
         if sync and not IS_WINDOWS:
             with opened(lambda: os.open(self.path, os.O_RDONLY)) as folder:
@@ -249,15 +243,8 @@ class Journals:
             return [folder for *_, folder in sorted(aged, key=lambda one: one[:2], reverse=True)]
         return []
 
-    def next_number(self) -> int:
-        """Return the number for a new change; the caller holds the lock."""
-        return max((folder.number for folder in self.all()), default=0) + 1
-
     def latest(self, name: str) -> JournalFolder:
-        """Return the directory of the last of the changes with this id that can be undone, or otherwise of the last.
-
-        If there is no such change, return the directory for it.
-        """
+        """Return the directory of the last of the changes with this id that can be undone, or otherwise of the last."""
         known = [self.folder(name), *(self.folder(f"{name}-{number}") for number in self._repeats(name))]
         return max(known, key=lambda one: (one.state in UNDOABLE, one.number))
 
@@ -339,7 +326,7 @@ def apply_edits(
         _check_unfinished(store, folder, journal, disk)
         if folder.state is not None:  # the same edits were applied before, perhaps only to some files
             journal = folder.load()
-        number = store.next_number()
+        number = max((folder.number for folder in store.all()), default=0) + 1
         Turn(folder, journal, disk, forward=True, number=number, break_hard_links=break_hard_links).run()
         store.prune()
     return _result(folder, journal, undone=False)
@@ -369,11 +356,9 @@ def undo_edits(
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
     if journal is not None and not JournalFolder(Path(journal)).exists:
         name = os.fspath(journal)
+        said = f"there is no journal {shown(name)}; pass the path in AppliedEdits.journal"
         raise FileNotFoundError(
-            HintedText(
-                f"there is no journal {shown(name)}; pass the path in AppliedEdits.journal",
-                (", or ", Hint("cwd", name), " to undo the last replacement in a directory"),
-            )
+            HintedText(said, (", or ", Hint("cwd", name), " to undo the last replacement in a directory"))
         )
     with _full_disk_told("undo"), _locked(store):
         folder = store.last(os.path.abspath(cwd)) if journal is None else JournalFolder(Path(os.path.abspath(journal)))
@@ -394,15 +379,11 @@ def _check_inside(folder: JournalFolder, journal: Journal, *roots: StrPath) -> N
     for file in journal.files:
         # The path is real, as in a journal of ripwrap, so no link leads out of the tree; `Disk` follows none, either.
         if file.path != os.path.realpath(file.path) or not any(map(Path(file.path).is_relative_to, trees)):
-            raise PermissionError(
-                errno.EPERM,
-                HintedText(
-                    f"nothing was written, because the journal {shown(str(folder.path))} names a file outside of "
-                    f"{shown(journal.root)}; if the file was replaced there, pass a directory above it as ",
-                    Hint("cwd"),
-                ),
-                file.path,
+            said = (
+                f"nothing was written, because the journal {shown(str(folder.path))} names a file outside of "
+                f"{shown(journal.root)}; if the file was replaced there, pass a directory above it as "
             )
+            raise PermissionError(errno.EPERM, HintedText(said, Hint("cwd")), file.path)
 
 
 def _result(folder: JournalFolder, journal: Journal, *, undone: bool) -> AppliedEdits:
@@ -463,11 +444,9 @@ def _check_unfinished(store: Journals, own: JournalFolder, change: Journal, disk
                 _clean(folder, journal, disk)
                 folder.delete()
         elif both := sorted(paths & {file.path for file in journal.files}):
+            said = f"an interrupted replacement may have changed some of these files: {_names(both)}; undo it first"
             raise ConflictError(
-                HintedText(
-                    f"an interrupted replacement may have changed some of these files: {_names(both)}; undo it first",
-                    (": ", Hint("journal", str(folder.path), kind="call", target="undo")),
-                ),
+                HintedText(said, (": ", Hint("journal", str(folder.path), kind="call", target="undo"))),
                 paths=both,
                 reason="unfinished",
                 journal=str(folder.path),
@@ -580,10 +559,7 @@ class Turn:
         )
 
     def _take(self, number: int, file: JournalFile, *, write: bool) -> ConflictReason | None:
-        """Write the temporary file for one file, if `write` is True and the file does not have the content to write.
-
-        Return the reason if the file cannot be changed; `None` otherwise.
-        """
+        """Write the temporary file for one file, if `write` is True and the file does not have the content to write."""
         try:
             content, state = self._disk.read(file.path)
         except OSError as error:
@@ -622,7 +598,10 @@ class Turn:
         for number, file in enumerate(self._files):
             try:
                 self._disk.remove_beside(file.path, self._folder.temporary(number))
-                self._restore(number, file)
+                content, state = self._disk.read(file.path)
+                if hashlib.sha256(content).hexdigest() == _hashes(file, forward=self._forward)[1]:
+                    old, times = file.apply(content, forward=not self._forward), file.times if self._forward else None
+                    self._disk.overwrite(file.path, self._folder.temporary(number), old, state, times=times)
             except OSError as second:
                 if second.errno not in GONE:
                     failed.append(second)
@@ -636,14 +615,6 @@ class Turn:
             f"{plural(len(failed), 'file')} could not be rolled back and may have the {side} content ({failed[0]}). "
             f"Fix the cause, then call undo({str(self._folder.path)!r})."
         )
-
-    def _restore(self, number: int, file: JournalFile) -> None:
-        content, state = self._disk.read(file.path)
-        if hashlib.sha256(content).hexdigest() != _hashes(file, forward=self._forward)[1]:
-            return
-        name = self._folder.temporary(number)
-        old, times = file.apply(content, forward=not self._forward), file.times if self._forward else None
-        self._disk.overwrite(file.path, name, old, state, times=times)
 
 
 def _hashes(file: JournalFile, *, forward: bool) -> tuple[str, str]:
@@ -668,8 +639,5 @@ def _linked_error(paths: Sequence[str], *, forward: bool) -> ConflictError:
         if forward
         else "; delete the other links and undo again"
     )
-    return ConflictError(
-        HintedText(f"nothing was written, because these files have several hard links: {_names(paths)}", advice),
-        paths=paths,
-        reason="hard_links",
-    )
+    said = f"nothing was written, because these files have several hard links: {_names(paths)}"
+    return ConflictError(HintedText(said, advice), paths=paths, reason="hard_links")

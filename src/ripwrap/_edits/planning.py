@@ -64,7 +64,6 @@ class EditSize:
     """Size of the edits found so far."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Set the maximum size in bytes."""
         self._max = max_bytes
         self._size = 0
 
@@ -72,13 +71,11 @@ class EditSize:
         """Add an edit, given the number of bytes of its old and new text."""
         self._size += EDIT_BYTES + size
         if self._size > self._max:
-            raise ValueError(
-                HintedText(
-                    f"the edits take more than {self._max:,} bytes (old text, new text, and {EDIT_BYTES} bytes for "
-                    f"each edit), up to {shown(path)}; replace in fewer files, or with a shorter replacement",
-                    ("; ", Hint("max_bytes"), " sets the limit"),
-                )
+            said = (
+                f"the edits take more than {self._max:,} bytes (old text, new text, and {EDIT_BYTES} bytes for "
+                f"each edit), up to {shown(path)}; replace in fewer files, or with a shorter replacement"
             )
+            raise ValueError(HintedText(said, ("; ", Hint("max_bytes"), " sets the limit")))
 
 
 class Line(NamedTuple):
@@ -121,13 +118,8 @@ def codec_of(label: str | None) -> str:
         return ""
     if codec := LABELS.get(name):
         return codec
-    raise ValueError(
-        HintedText(
-            f"files in the encoding {label!r} cannot be changed; leave ",
-            Hint("encoding", kind="omit"),
-            " out, or convert the files to UTF-8 first",
-        )
-    )
+    said = f"files in the encoding {label!r} cannot be changed; leave "
+    raise ValueError(HintedText(said, Hint("encoding", kind="omit"), " out, or convert the files to UTF-8 first"))
 
 
 def plan_files(
@@ -194,13 +186,7 @@ class _LeftOutError(Exception):
 
 
 def _read_and_plan(
-    one: Found,
-    real: str,
-    disk: Disk,
-    reading: _Reading,
-    context: int,
-    max_bytes: int,
-    screen: Screen | None,
+    one: Found, real: str, disk: Disk, reading: _Reading, context: int, max_bytes: int, screen: Screen | None
 ) -> FileEdits | None:
     """Read a file and return its edits, or None if the file does not change; `real` is the real path of the file."""
     if reason := why_protected(real):

@@ -18,11 +18,11 @@ from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
 from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Screen, codec_of, plan_files
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.groups import (
+    COMPILE_OPTIONS,
     MAX_GROUP,
     PLAIN_NAME,
     PROBE,
     Template,
-    compile_options,
     count_probe,
     ending,
     group_count,
@@ -35,7 +35,7 @@ from ripwrap._ripgrep.groups import (
 )
 from ripwrap._ripgrep.pattern_errors import across_line_ends, names_return
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query, without_options
+from ripwrap._ripgrep.query import Query, only_options, without_options
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._signature import lists_options
 from ripwrap._system.subprocess import TemporaryFolder
@@ -58,7 +58,7 @@ _CONTEXT = ("context", "before_context", "after_context")
 _IGNORED = ("no_line_number", "sort", "sortr")
 
 _SMALL_GROWTH = 100
-"""Value of `Template.growth` up to which rg computes the replacements without a check of their size before."""
+"""Value of `Template.longest(1)` up to which rg computes the replacements without a check of their size before."""
 
 
 class ReplacePlan(EditPlan, frozen=True):
@@ -68,11 +68,7 @@ class ReplacePlan(EditPlan, frozen=True):
     """
 
     async def apply(
-        self,
-        *,
-        select: Select | None = None,
-        break_hard_links: bool = False,
-        journals: StrPath | None = None,
+        self, *, select: Select | None = None, break_hard_links: bool = False, journals: StrPath | None = None
     ) -> AppliedEdits:
         """Write the replacements, all or none.
 
@@ -266,17 +262,9 @@ class ReplaceRequest:
         """End of a line."""
         return b"\0" if self.options.get("null_data") else b"\n"
 
-    def find_ends(self, folder: str, seconds: float | None, max_bytes: int) -> "Step[EditCollector]":
-        """Return the step that searches the last lines of files again, each a file in UTF-8 in a directory."""
-        patterns, options = self.query.patterns, match_options(self.options)
-        if self.options.get("multiline"):
-            patterns, options = ending(patterns, self.options)
-        query = search_query(patterns, folder, (), options)
-        return Step(query, lambda: EditCollector(b"", seconds, max_bytes, terminator=self.terminator), seconds)
-
     def probe(self, pattern: str, folder: str, replacement: str | None = None) -> "Step[EditCollector]":
         """Return the step (a run of rg) that searches a small file; its output tells which groups `pattern` has."""
-        options = compile_options(self.options)
+        options = only_options(self.options, COMPILE_OPTIONS)
         if replacement is not None:
             options["replace"] = replacement
         query = search_query(pattern, folder, "0", options)
@@ -334,7 +322,7 @@ async def run_replace(
     """Search, check the groups that the replacement refers to, read the files with matches, and return the plan."""
     seconds = check_timeout(timeout)
     template = request.template
-    if template.constant is None and template.growth > _SMALL_GROWTH:
+    if template.constant is None and template.longest(1) > _SMALL_GROWTH:
         # rg holds all replacements of a line in memory. So first make sure that they are not too many.
         sizing = request.query.without("replace")
         await run.collect(Step(sizing, lambda: EditCollector(b"", seconds, max_bytes, template), seconds))
@@ -388,7 +376,13 @@ async def _find_lost_matches(
     if not ends or never_empty(request.query.patterns, request.options):
         return
     with await run.call(lambda: _make_probes([end + newline for end in ends.values()])) as folder:
-        again = await run.collect(request.find_ends(folder, seconds, max_bytes))
+        patterns, options = request.query.patterns, match_options(request.options)
+        if request.options.get("multiline"):
+            patterns, options = ending(patterns, request.options)
+        query = search_query(patterns, folder, (), options)
+        again = await run.collect(
+            Step(query, lambda: EditCollector(b"", seconds, max_bytes, terminator=request.terminator), seconds)
+        )
     last = again.last_starts()
     for number, (path, end) in enumerate(ends.items()):
         start = last.get(str(number))

@@ -212,10 +212,7 @@ class CodeRequest:
         return os.path.normpath(self.listing.cwd)
 
     def candidates(self, literals: Sequence[str]) -> "Step[ListingCollector[str]]":
-        """Return the step (a run of rg) that lists the files that contain the first of `literals`.
-
-        If `literals` is empty, the step lists all files of the language.
-        """
+        """Return the step (a run of rg) that lists the files that contain the first of `literals`."""
         if not literals:
             return Step(self.listing, lambda: ListingCollector[str](PathDecoder()), None)
         options = cast("SearchOptions", {**self.options, "fixed_strings": True, "text": True})
@@ -274,10 +271,6 @@ async def run_code(request: CodeRequest, rg: Rg) -> AsyncGenerator[CodeItem]:
 
 def run_code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Generator[CodeItem]:
     """Search code by its syntax, and yield the matches and errors, blocking."""
-    return _code_blocking(request, rg, check_timeout(timeout))
-
-
-def _code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Generator[CodeItem]:
     run = DeadlineRunner(BlockingRunner(rg, timeout=timeout), timeout)
     with CodeSearch(request) as search:
         found = run_blocking(search.begin(run))
@@ -352,12 +345,7 @@ class CodeSearch:
                 self._results.close()
 
     async def begin(self, run: Runner) -> FoundInFile | None:
-        """Check the pattern and list the files; return errors for the paths that rg could not read.
-
-        If the limit is 0, no files are listed, and the result is `None`.
-
-        Raises what the first iteration of `search_code()` raises.
-        """
+        """Check the pattern and list the files; return errors for the paths that rg could not read."""
         request = self._request
         literals = await run.call(self._workers.check)
         if self._limit == 0:

@@ -203,21 +203,22 @@ class IgnoreStack:
         return None
 
 
-def outer_rules(root: str, sub: str) -> tuple[str, list[str]]:
-    """Return the text of one ignore file with all rules of the directories from a root down to `sub`, but not in `sub`.
+def outer_rules(root: str, *subs: str) -> tuple[str, list[str]]:
+    """Return the text of one ignore file with all rules of the directories from a root down to `subs`, but not in them.
 
     The second value lists the paths, relative to the root, of the files whose rules are not all in the text, because
     the file or the text has too many (see `MAX_RULES_BYTES`).
 
     Pass the file to rg as `--ignore-file`, with `--no-ignore-parent`, the root as working directory and the relative
-    path `sub`. Then rg lists the same files in `sub` as in a listing of the root, with three differences:
+    paths `subs`. Then rg lists the same files in each `sub` as in a listing of the root, with three differences:
 
     - If `sub` or a directory above it is ignored, rg lists the files in `sub`; a listing of the root does not.
     - Any rule in `sub` or below `sub` overrides a rule above `sub`, as an `--ignore-file` has the lowest precedence in
       rg.
     - rg 13 reads no `.gitignore` and no exclude file above a nested repository; this text has their rules.
 
-    The rules are valid only for this `sub`: they contain the number of directories above it, but not their names.
+    The rules are valid only for these `subs`: for a single one, they contain the number of directories above it, but
+    not their names.
     rg 13 and 14 cannot parse some rules (nested braces, an unclosed `[`), and report them as in any ignore file. Ignore
     files above the root have no effect, but rg reads them if it reads any `.gitignore`. If a line of such a file does
     not parse, rg reports the path of the file and the number of the line, and exits with 2.
@@ -225,13 +226,18 @@ def outer_rules(root: str, sub: str) -> tuple[str, list[str]]:
     lines: list[str] = []
     cut: list[str] = []
     room = MAX_RULES_BYTES
+    folders = sorted({one for sub in subs for one in _folders_above(sub)}, key=lambda one: (len(one) > 0, one))
     for kind in reversed(KINDS):
-        for depth, folder in enumerate(_folders_above(sub)):
+        for folder in folders:
+            depth = folder.count(os.sep) + bool(folder)
+            # A line end in a name would end the rule.
+            named = re.sub(r"([\\*?\[\]{}!])", r"\\\1", folder.replace(os.sep, "/")).replace("\n", "?")
+            start = "*/" * depth if len(subs) == 1 else f"{named}{'/' * bool(folder)}"
             found = rules_in(root, folder, kind)
             for rule in found.rules if room >= 0 else ():
                 if rule.glob:  # drop the rule `/`, which matches nothing; with a prefix it would match a directory
                     end = "/" if rule.only_folders else ""
-                    lines.append(f"{'' if rule.pattern.include else '!'}/{'*/' * depth}{rule.glob}{end}\n")
+                    lines.append(f"{'' if rule.pattern.include else '!'}/{start}{rule.glob}{end}\n")
                     room -= len(lines[-1])
                 if room < 0:
                     del lines[-1]
@@ -376,12 +382,7 @@ class NameSelection:
         return self._archive[1]
 
     def _selects(
-        self,
-        parts: Sequence[str],
-        root: int,
-        chosen: frozenset[OptionKind] = frozenset(),
-        *,
-        is_folder: bool,
+        self, parts: Sequence[str], root: int, chosen: frozenset[OptionKind] = frozenset(), *, is_folder: bool
     ) -> bool:
         """Return True if a path is selected; its first `root` parts are the path of a root."""
         above = "/".join(parts[:-1])

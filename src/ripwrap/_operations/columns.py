@@ -265,7 +265,7 @@ def search_columns(
 
 
 async def run_columns(request: StreamRequest[Columns], answer: "ColumnsAnswer", rg: Rg) -> AsyncGenerator[Columns]:
-    """Run rg and yield the batches. Before an error of `stream()` is raised, yield the matches found until then."""
+    """Run rg and yield the batches. Before an error of rg is raised, yield the matches found until then."""
     try:
         async with aclosing(run_stream(request, rg)) as batches:
             async for batch in batches:
@@ -280,12 +280,8 @@ def run_columns_blocking(
     request: StreamRequest[Columns], answer: "ColumnsAnswer", rg: Rg, timeout: float | None
 ) -> Generator[Columns]:
     """Run rg and yield the batches, blocking. Before an error or a timeout, yield the matches found until then."""
-    return _with_rest(run_stream_blocking(request, rg, timeout), answer)
-
-
-def _with_rest(found: Generator[Columns], answer: "ColumnsAnswer") -> Generator[Columns]:
     try:
-        with closing(found) as batches:
+        with closing(run_stream_blocking(request, rg, timeout)) as batches:
             yield from batches
     except Exception:
         yield from answer.take_rest()
@@ -296,14 +292,13 @@ class ColumnsAnswer:
     """Converter of rg's output that collects matches as columns, and yields each batch when it is full."""
 
     def __init__(self, limit: int | None, batch: int) -> None:
-        """Set the maximum number of matches, and of the matches of a batch."""
         if not isinstance(batch, int) or isinstance(batch, bool):
             raise TypeError(f"batch must be an int, got {type(batch).__name__}")
         if batch < 1:
             raise ValueError(f"batch must be at least 1, got {batch}")
+        self._batch = batch
         self.full: bool = limit == 0
         self._left = check_limit(limit)
-        self._batch = batch
         self._decoder = ColumnDecoder()
         self._parts: deque[Columns] = deque()
         self._rows = 0

@@ -66,48 +66,6 @@ async def files_matching(
         TypeError, pydantic.ValidationError, FileNotFoundError, NotADirectoryError, BinaryNotFoundError: See `search()`.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError, DecodeError: See `search()`.
     """
-    return await run_matching(
-        AsyncRunner(rg), matching_request(all_of, any_of, none_of, cwd, paths, options, timeout=None)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Condition:
-    """Condition on a file."""
-
-    patterns: tuple[str, ...]
-    matching: bool
-
-
-@dataclass(frozen=True, slots=True)
-class MatchingRequest:
-    """Checked arguments of `files_matching()`."""
-
-    conditions: tuple[_Condition, ...]
-    query: Query
-    timeout: float | None
-
-    def alone(self, condition: _Condition) -> list[_Condition]:
-        """Return the conditions to search for one by one: with `invert_match`, one for each pattern.
-
-        In one run with several patterns, only a line that matches none of them would count.
-        """
-        if not self.query.options.get("invert_match"):
-            return [condition]
-        return [replace(condition, patterns=(pattern,)) for pattern in condition.patterns]
-
-
-def matching_request(
-    all_of: str | Sequence[str],
-    any_of: str | Sequence[str],
-    none_of: str | Sequence[str],
-    cwd: StrPath | None,
-    paths: StrPath | Iterable[StrPath] | None,
-    options: SearchOptions,
-    *,
-    timeout: float | None,
-) -> MatchingRequest:
-    """Check the arguments, and return the request of `files_matching()`."""
     every, some, none = ((one,) if isinstance(one, str) else tuple(one) for one in (all_of, any_of, none_of))
     if not (every or some or none):
         names = (Hint("all_of"), ", ", Hint("any_of"), " or ", Hint("none_of"))
@@ -118,7 +76,25 @@ def matching_request(
     conditions = [_Condition((one,), matching=True) for one in sorted(every, key=lambda one: _commonness(options, one))]
     conditions += [_Condition(some, matching=True)] if some else []
     conditions += [_Condition(none, matching=False)] if none else []
-    return MatchingRequest(tuple(conditions), query, check_timeout(timeout))
+    return await run_matching(AsyncRunner(rg), query, conditions, timeout=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """Condition on a file."""
+
+    patterns: tuple[str, ...]
+    matching: bool
+
+
+def _alone(query: Query, condition: _Condition) -> list[_Condition]:
+    """Return the conditions to search for one by one: with `invert_match`, one for each pattern.
+
+    In one run with several patterns, only a line that matches none of them would count.
+    """
+    if not query.options.get("invert_match"):
+        return [condition]
+    return [replace(condition, patterns=(pattern,)) for pattern in condition.patterns]
 
 
 def _commonness(options: SearchOptions, pattern: str) -> int:
@@ -134,48 +110,49 @@ def _length(required: Required) -> int:
     return longest(map(_length, required.parts))
 
 
-async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
+async def run_matching(
+    run: Runner,
+    query: Query,
+    conditions: Sequence[_Condition],
+    *,
+    timeout: float | None,  # noqa: ASYNC109
+) -> list[str]:
     """Search once for each condition, in the files that meet the earlier conditions; return the files that meet all."""
-    within = DeadlineRunner(run, request.timeout)
-    first, *others = request.conditions
-    listings = [await within.collect(_first_step(request, one)) for one in request.alone(first)]
+    within = DeadlineRunner(run, check_timeout(timeout))
+    first, *others = conditions
+    listings = [await within.collect(_first_step(query, one)) for one in _alone(query, first)]
     if listings[0].end is not None:  # the others could not read the same paths
         listings[0].end.warn()
     combined = set[str].union if first.matching else set[str].intersection
     left = combined(*(set(listing.every()) for listing in listings))
-    request = replace(request, query=replace(request.query, must_exist=False))  # a file may vanish between two searches
-    binary = await _binary(within, request.query, left) if others else set[str]()
+    query = replace(query, must_exist=False)  # a file may vanish between two searches
+    binary = await _binary(within, query, left) if others else set[str]()
     for condition in others:
         found: set[str] = set()
-        for one in request.alone(condition):
-            found |= await _matching(within, request, one, left, binary)
+        for one in _alone(query, condition):
+            found |= await _matching(within, query, one, left, binary)
         left = left & found if condition.matching else left - found
     return sorted(map(unmarked, left), key=lambda path: path_order(os.fsencode(path)))
 
 
-def _first_step(request: MatchingRequest, condition: _Condition) -> Step[ListingCollector[str]]:
+def _first_step(query: Query, condition: _Condition) -> Step[ListingCollector[str]]:
     mode: Mode = "files-with-matches" if condition.matching else "files-without-match"
-    query = replace(request.query, patterns=condition.patterns, mode=mode, numbered="")
+    query = replace(query, patterns=condition.patterns, mode=mode, numbered="")
     counts, matching = query.counts, condition.matching
     return Step(query, lambda: ListingCollector[str](listing_decoder(counts=counts, matching=matching)), None)
 
 
-async def _matching(
-    run: Runner, request: MatchingRequest, condition: _Condition, left: set[str], binary: set[str]
-) -> set[str]:
-    """Return the files of `left` in which at least one pattern of the condition matches; see `_binary()`.
-
-    If no file is left, rg searches nothing, and only checks the patterns.
-    """
-    whole, paths = request.query, sorted(left)
-    if left and not _can_name_files(whole):
-        step = _first_step(request, replace(condition, matching=True))
+async def _matching(run: Runner, query: Query, condition: _Condition, left: set[str], binary: set[str]) -> set[str]:
+    """Return the files of `left` in which at least one pattern of the condition matches; see `_binary()`."""
+    paths = sorted(left)
+    if left and not _can_name_files(query):
+        step = _first_step(query, replace(condition, matching=True))
         return set((await run.collect(step)).every())
     plain = tuple(path for path in paths if path not in binary)
-    place: Place = Candidates(len(paths), plain, tuple(sorted(binary & left)), (), None, whole.follows)
-    if whole.place is not None:
+    place: Place = Candidates(len(paths), plain, tuple(sorted(binary & left)), (), None, query.follows)
+    if query.place is not None:
         place = ItemPlace(tuple)
-    query = replace(whole, patterns=condition.patterns, mode="files-with-matches", place=place)
+    query = replace(query, patterns=condition.patterns, mode="files-with-matches", place=place)
     step = Step(query, lambda: ListingCollector[str](listing_decoder(counts=query.counts)), None)
     return set((await run.collect(step)).every()) & left
 

@@ -8,13 +8,13 @@ from ripwrap._operations.files import ListingAnswer
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, decode_types, listing_decoder
 from ripwrap._ripgrep.page_collector import WholeOutput, refuse_failure
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Mode, Query
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._ripgrep.stream import StreamRequest, run_stream
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import FileCount
-from ripwrap.options import SearchOptions, StrPath, check_timeout
+from ripwrap.options import StrPath, check_timeout
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 
@@ -36,7 +36,8 @@ def files_with_matches(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files.
     """
-    return run_stream(paths_request(pattern, cwd, paths, limit, options, matching=True), rg)
+    query = placed_search("files_with_matches()", pattern, cwd, paths, options, "files-with-matches")
+    return run_stream(StreamRequest(query, ListingAnswer(listing_decoder(counts=query.counts), limit)), rg)
 
 
 @named_paths
@@ -54,7 +55,9 @@ def files_without_match(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files.
     """
-    return run_stream(paths_request(pattern, cwd, paths, limit, options, matching=False), rg)
+    query = placed_search("files_without_match()", pattern, cwd, paths, options, "files-without-match")
+    decoder = listing_decoder(counts=query.counts, matching=False)
+    return run_stream(StreamRequest(query, ListingAnswer(decoder, limit)), rg)
 
 
 @named_paths
@@ -76,7 +79,8 @@ def count(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
-    return run_stream(counts_request(pattern, cwd, paths, limit, options, "count", include_zero=include_zero), rg)
+    query = placed_search("count()", pattern, cwd, paths, options, "count", include_zero=include_zero)
+    return run_stream(StreamRequest(query, ListingAnswer(CountDecoder(), limit)), rg)
 
 
 @named_paths
@@ -97,9 +101,8 @@ def count_matches(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
-    return run_stream(
-        counts_request(pattern, cwd, paths, limit, options, "count-matches", include_zero=include_zero), rg
-    )
+    query = placed_search("count_matches()", pattern, cwd, paths, options, "count-matches", include_zero=include_zero)
+    return run_stream(StreamRequest(query, ListingAnswer(CountDecoder(), limit)), rg)
 
 
 @named_paths
@@ -136,43 +139,3 @@ def _any_directory() -> str:
         return os.getcwd()
     except FileNotFoundError:
         return os.path.abspath(os.sep)
-
-
-def paths_request(
-    pattern: str | Sequence[str],
-    cwd: StrPath | None,
-    paths: StrPath | Iterable[StrPath] | None,
-    limit: int | None,
-    options: SearchOptions,
-    *,
-    matching: bool,
-) -> StreamRequest[str]:
-    """Check the arguments, and return the request of `files_with_matches()` or `files_without_match()`."""
-    mode: Mode = "files-with-matches" if matching else "files-without-match"
-    query = placed_search(
-        "files_with_matches()" if matching else "files_without_match()", pattern, cwd, paths, options, mode
-    )
-    return StreamRequest(query, ListingAnswer(listing_decoder(counts=query.counts, matching=matching), limit))
-
-
-def counts_request(
-    pattern: str | Sequence[str],
-    cwd: StrPath | None,
-    paths: StrPath | Iterable[StrPath] | None,
-    limit: int | None,
-    options: SearchOptions,
-    mode: Mode,
-    *,
-    include_zero: bool,
-) -> StreamRequest[FileCount]:
-    """Check the arguments, and return the request of `count()` or `count_matches()`, depending on `mode`."""
-    query = placed_search(
-        "count()" if mode == "count" else "count_matches()",
-        pattern,
-        cwd,
-        paths,
-        options,
-        mode,
-        include_zero=include_zero,
-    )
-    return StreamRequest(query, ListingAnswer(CountDecoder(), limit))

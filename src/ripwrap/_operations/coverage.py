@@ -93,7 +93,10 @@ async def why(
 
     It also raises what `files()` raises.
     """
-    return await run_why(AsyncRunner(rg), why_request(path, cwd, paths, options, timeout=None))
+    refuse_places("why()", options)
+    files_query(cwd, [path], {})  # checks the path
+    request = coverage_request(cwd, paths, options, timeout=None)
+    return await run_why(AsyncRunner(rg), replace(request, path=os.fspath(path)))
 
 
 @named_paths
@@ -167,20 +170,6 @@ def coverage_request(
     search_query("", cwd, (), options, arguments=own)  # checks all options; the next query has only some of them
     query = _nul_query(cwd, paths, options) if read else files_query(cwd, paths, only_options(options, _FILE_NAMES))
     return CoverageRequest(query, options, check_timeout(timeout), read=read)
-
-
-def why_request(
-    path: StrPath,
-    cwd: StrPath | None,
-    paths: StrPath | Iterable[StrPath] | None,
-    options: SearchOptions,
-    *,
-    timeout: float | None,
-) -> CoverageRequest:
-    """Check the arguments, and return the request of `why()`."""
-    refuse_places("why()", options)
-    files_query(cwd, [path], {})  # checks the path
-    return replace(coverage_request(cwd, paths, options, timeout), path=os.fspath(path))
 
 
 def _nul_query(cwd: StrPath | None, paths: StrPath | Iterable[StrPath] | None, options: SearchOptions) -> Query:
@@ -399,10 +388,7 @@ async def _with_hints(
 async def _judged(
     run: Runner, request: CoverageRequest, paths: Sequence[str], left: Callable[[], float | None]
 ) -> dict[str, Judged]:
-    """Return for each path whether rg reads it or why not, from its listing and its log; an option to change, if any.
-
-    rg runs once or twice for each searched path that holds one of the paths, no deeper than they are.
-    """
+    """Return for each path whether rg reads it or why not, from its listing and log, and an option to change if any."""
     answers: dict[str, list[Judged]] = {path: [] for path in paths}
     for root in request.query.paths:
         below = {path: parts for path in paths if (parts := parts_below(request.query.cwd, root, path)) is not None}

@@ -5,7 +5,7 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import TextIOWrapper
+from io import BufferedReader, TextIOWrapper
 from itertools import islice
 from typing import Literal, TypeAlias
 
@@ -97,36 +97,6 @@ async def expand(
         ValueError: The match has no line number, or its lines end with NUL; `to` is neither
             `definition`, `block` nor `None`; both `to` and `lines` are given; or a number is too small.
     """
-    return await run_expand(
-        AsyncRunner(None), expand_request(match, to=to, lines=lines, max_lines=max_lines, cwd=cwd, timeout=None)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ExpandRequest:
-    """Checked arguments of `expand()`."""
-
-    cwd: str
-    path: str
-    place: LineSpan
-    texts: Sequence[bytes]
-    definition: bool
-    symbol: str | None
-    around: int | None
-    max_lines: int | None
-    timeout: float | None
-
-
-def expand_request(
-    match: Match | Context | RankedChunk,
-    *,
-    to: ExpandTo | None,
-    lines: int | None,
-    max_lines: int | None,
-    cwd: StrPath | None,
-    timeout: float | None,
-) -> ExpandRequest:
-    """Check the arguments, and return the request of `expand()`."""
     if to is not None and lines is not None:
         two = " are two ways to expand a match; give one of them"
         raise ValueError(HintedText(Hint("to", to), " and ", Hint("lines", lines), two))
@@ -141,7 +111,7 @@ def expand_request(
     else:
         path, first, text, symbol = match.path, _line_of(match), match.lines, None
     texts = _split_lines(raw_bytes(text))
-    return ExpandRequest(
+    request = ExpandRequest(
         cwd=os.fspath(cwd or os.curdir),
         path=path,
         place=LineSpan(first, first + len(texts) - 1),
@@ -150,8 +120,22 @@ def expand_request(
         symbol=symbol,
         around=around,
         max_lines=max_lines,
-        timeout=check_timeout(timeout),
     )
+    return await run_expand(AsyncRunner(None), request, timeout=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandRequest:
+    """Checked arguments of `expand()`."""
+
+    cwd: str
+    path: str
+    place: LineSpan
+    texts: Sequence[bytes]
+    definition: bool
+    symbol: str | None
+    around: int | None
+    max_lines: int | None
 
 
 def _line_of(match: Match | Context) -> int:
@@ -162,9 +146,9 @@ def _line_of(match: Match | Context) -> int:
     return match.line_number
 
 
-async def run_expand(run: Runner, request: ExpandRequest) -> Expansion:
+async def run_expand(run: Runner, request: ExpandRequest, *, timeout: float | None) -> Expansion:  # noqa: ASYNC109
     """Read the file, and return the lines around the match."""
-    return await run.call(lambda: _expand(request), seconds=request.timeout)
+    return await run.call(lambda: _expand(request), seconds=check_timeout(timeout))
 
 
 def _expand(request: ExpandRequest) -> Expansion:
@@ -226,7 +210,8 @@ class MatchSource:
 def _read_source(request: ExpandRequest) -> MatchSource:
     """Read the whole file; if it is large, or `request.around` is set, read only the lines near the match."""
     place, near = request.place, request.around
-    with _open_text(request.cwd, request.path) as (text, size):
+    file = open_regular_file(request.cwd, request.path, follow=True)
+    with _as_text(file) as (text, size):
         if near is None and size <= MAX_SOURCE_BYTES:
             return MatchSource([*_texts(text)], 1, complete=True)
         near = _NEAR_LINES if near is None else near
@@ -236,17 +221,22 @@ def _read_source(request: ExpandRequest) -> MatchSource:
 
 def read_lines(folder: str, path: str, *, follow: bool, roots: Sequence[str]) -> list[str] | None:
     """Return the lines of a file, without line ends; None if the file is too large to look for definitions."""
-    with _open_text(folder, path, follow=follow, roots=roots) as (text, size):
+    with open_regular_file(folder, path, follow=follow, roots=roots) as file:
+        return lines_of(file)
+
+
+def lines_of(file: BufferedReader) -> list[str] | None:
+    """Return the lines of an open file as `read_lines()` does."""
+    with _as_text(file) as (text, size):
         return None if size > MAX_SOURCE_BYTES else [*_texts(text)]
 
 
 @contextmanager
-def _open_text(
-    folder: str, path: str, *, follow: bool = True, roots: Sequence[str] = (os.curdir,)
-) -> Generator[tuple[TextIOWrapper, int]]:
-    """Open a file as text, in the encoding that rg assumes; yield the open file and its size in bytes."""
-    with open_regular_file(folder, path, follow=follow, roots=roots) as file:
-        size = os.fstat(file.fileno()).st_size
+def _as_text(file: BufferedReader) -> Generator[tuple[TextIOWrapper, int]]:
+    """Read an open file as text, in the encoding that rg assumes; yield the text and the size of the file in bytes."""
+    with file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
         start = file.peek(4)
         mark, encoding = byte_order_mark(start)
         file.read(len(mark))

@@ -10,7 +10,7 @@ from ripwrap._ripgrep.progress import OnProgress
 from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
-from ripwrap.options import FileOptions, StrPath, check_limit
+from ripwrap.options import StrPath, check_limit
 from ripwrap.places.where import PlacedFileOptions, placed_files
 
 Item = TypeVar("Item")
@@ -75,15 +75,8 @@ def files(
     The call itself raises the errors about arguments. The first iteration raises the other errors, and the error about
     a `rev` that names no revision.
     """
-    return run_stream(metered(files_request(cwd, paths, limit, options), on_progress, limit), rg)
-
-
-def files_request(
-    cwd: StrPath | None, paths: StrPath | Iterable[StrPath] | None, limit: int | None, options: FileOptions
-) -> StreamRequest[str]:
-    """Check the arguments, and return the request of `files()`."""
-    query = placed_files("files()", cwd, paths, options)
-    return StreamRequest(query, ListingAnswer(PathDecoder(), limit))
+    request = StreamRequest(placed_files("files()", cwd, paths, options), ListingAnswer(PathDecoder(), limit))
+    return run_stream(metered(request, on_progress, limit), rg)
 
 
 class ListingAnswer(Generic[Item]):

@@ -52,10 +52,7 @@ class Probe:
 
 
 def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
-    """Yield the further searches to try; the search for the most likely reason comes first.
-
-    If `max_count` is 0, which excludes every match, yield only a search without `max_count`.
-    """
+    """Yield the further searches to try; the search for the most likely reason comes first."""
     if options.get("max_count") == 0:
         limit = Hint("max_count", 0, "omit")
         yield Probe("if the limit per file is not 0", (limit,), without_options(options, ("max_count",)))
@@ -276,7 +273,9 @@ def grep_request(
     if coverage:
         refuse_places("coverage", options)
     if "max_matches" in options:
-        limit, options = _with_old_names(options)
+        warn_deprecated("grep(max_matches=) is deprecated; use limit=")
+        others: dict[str, object] = {**options}
+        limit, options = cast("int | None", others.pop("max_matches")), cast("SearchOptions", others)
     pattern = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
     paths = several_paths(paths)  # a second search would find an iterator empty
     if options.keys().isdisjoint(("context", "before_context", "after_context")):
@@ -299,13 +298,6 @@ def grep_request(
         query, pattern, paths, without_options(options, ("sort", "sortr")), page, max_files, timeout,
         explain=explain, coverage=coverage, near=near,
     )  # fmt: skip
-
-
-def _with_old_names(options: SearchOptions) -> tuple[int | None, SearchOptions]:
-    """Return the limit and the other options; `max_matches`, the old name of `limit`, replaces the limit."""
-    warn_deprecated("grep(max_matches=) is deprecated; use limit=")
-    others: dict[str, object] = {**options}
-    return cast("int | None", others.pop("max_matches")), cast("SearchOptions", others)
 
 
 async def run_grep(
@@ -427,10 +419,7 @@ async def explanation(
     name: Callable[[str], str] = _text.shown,
     seconds: float = _EXPLAIN_TIMEOUT,
 ) -> str:
-    """Search with other options, and return a sentence that names the options with which there are matches.
-
-    If no options help, the sentence names the changes that were tried. The sentence is empty if nothing could be tried.
-    """
+    """Search with other options, and return a sentence that names the options with which there are matches."""
     deadline = time.monotonic() + seconds
     would: list[str] = []
     would_not: list[str] = []

@@ -88,11 +88,7 @@ async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[B
 
 
 def on_page(page: PageRequest, blocks: Iterable[Block]) -> Iterator[tuple[Block, int, int]]:
-    """Yield the blocks of the files on a page, given the blocks of all files in path order.
-
-    A block holds rg's records of one file. Each block is yielded with the number of its matches before the page, and
-    the number of its matches on the page.
-    """
+    """Yield the blocks of the files on a page, given the blocks of all files in path order."""
     skip, left, files = page.offset, page.max_matches, 0
     for block in blocks:
         if skip >= block.matches:
@@ -262,10 +258,7 @@ class _CountCollector(MatchCollector):
 async def collect_page(
     run: Runner, query: Query, page: PageRequest, seconds: float | None, density: Density
 ) -> MatchCollector:
-    """Collect the page of a search, and count all matches, in one run of rg or in several.
-
-    Of a query whose results are streamed, only the first matches are collected, in the order in which rg sorts them.
-    """
+    """Collect the page of a search, and count all matches, in one run of rg or in several."""
     if query.streamed:
         return await run.collect(Step(query, lambda: _first_matches(query, page), seconds))
     if not _allows_two_runs(query, page):

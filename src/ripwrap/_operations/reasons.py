@@ -86,10 +86,7 @@ class Omissions:
         return replace(folder, path=path, depth=folder.depth + 1, above=((info.st_dev, info.st_ino), *folder.above))
 
     def check(self, folder: Folder, name: str) -> tuple[bool, Cause | None]:
-        """Return True for a directory, and the reason why rg leaves the entry out; `None` if nothing says that.
-
-        A link counts as a directory only if it is followed and leads to a directory that does not hold the link.
-        """
+        """Return True for a directory, and the reason why rg leaves the entry out; `None` if nothing says that."""
         path = os.path.join(folder.path, name)
         is_folder, cause, device = self.kind(folder, path)
         if folder.depth == self._max_depth:  # it is 0: rg does not read the entries of the searched path
@@ -234,10 +231,7 @@ def relative(cwd: str, file: str) -> str:
 
 
 def parts_below(cwd: str, searched: str, path: str) -> list[str] | None:
-    """Return the parts of a path below a searched path: `["b", "c.py"]` for `a/b/c.py` below `a`.
-
-    The list is empty if both paths are the same. `None` means that the path is not below the searched path.
-    """
+    """Return the parts of a path below a searched path: `["b", "c.py"]` for `a/b/c.py` below `a`."""
     target = os.path.normpath(os.path.join(cwd, path))
     root = os.path.normpath(os.path.join(cwd, searched))
     real = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))

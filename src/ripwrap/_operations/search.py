@@ -126,11 +126,16 @@ def search(
 
     The call itself raises the errors about arguments and missing packages. The first iteration raises the other errors.
     """
+    refuse_context("search()", options)
+    answer: MatchAnswer
     if captures:
-        request = captures_request(pattern, cwd, paths, limit, options)
+        groups = read_groups(patterns := _single_pattern(pattern, options), options)
+        query = capturing_query("search()", patterns, groups, cwd, paths, options)
+        answer = CaptureAnswer(check_limit(limit), groups)
     else:
-        request = search_request(pattern, cwd, paths, limit, options)
-    return run_stream(metered(request, on_progress, limit), rg)
+        query = placed_search("search()", pattern, cwd, paths, options)
+        answer = MatchAnswer(check_limit(limit))
+    return run_stream(metered(StreamRequest(query, answer), on_progress, limit), rg)
 
 
 @named_paths
@@ -166,28 +171,8 @@ def refuse_context(operation: str, options: SearchOptions) -> None:
             raise ValueError(HintedText(Hint(name, kind="omit"), wrong, "; leave it out"))
 
 
-def search_request(
-    pattern: str | Sequence[str],
-    cwd: StrPath | None,
-    paths: StrPath | Iterable[StrPath] | None,
-    limit: int | None,
-    options: SearchOptions,
-) -> StreamRequest[Match]:
-    """Check the arguments, and return the request of `search()`."""
-    refuse_context("search()", options)
-    query = placed_search("search()", pattern, cwd, paths, options)
-    return StreamRequest(query, MatchAnswer(check_limit(limit)))
-
-
-def captures_request(
-    pattern: str | Sequence[str],
-    cwd: StrPath | None,
-    paths: StrPath | Iterable[StrPath] | None,
-    limit: int | None,
-    options: SearchOptions,
-) -> StreamRequest[Match]:
-    """Check the arguments, and return the request of `search()` with `captures`."""
-    refuse_context("search()", options)
+def _single_pattern(pattern: str | Sequence[str], options: SearchOptions) -> Sequence[str]:
+    """Return the pattern of a search with `captures`, as the only one of a list; refuse options without groups."""
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     if len(patterns) > 1:
         called = Hint(kind="call", target="scan")
@@ -195,9 +180,7 @@ def captures_request(
     for name in ("invert_match", "replace"):
         if options.get(name) not in (None, False):
             raise combination_error(name, Hint("captures", True))
-    groups = read_groups(patterns, options)
-    query = capturing_query("search()", patterns, groups, cwd, paths, options)
-    return StreamRequest(query, CaptureAnswer(check_limit(limit), groups))
+    return patterns
 
 
 def capturing_query(
@@ -311,14 +294,11 @@ class CaptureAnswer(MatchAnswer):
 def with_groups(match: Match, groups: "Groups | None") -> CapturedMatch:
     """Return a copy of `match` with its groups, which are read from the replacements of its submatches."""
     if groups is None:
-        raise SearchError(
-            HintedText(
-                "ripwrap cannot find the groups of the pattern, because the pattern has syntax that ripwrap does not "
-                "know; leave ",
-                Hint("captures", kind="omit"),
-                " out",
-            )
+        said = (
+            "ripwrap cannot find the groups of the pattern, because the pattern has syntax that ripwrap does not "
+            "know; leave "
         )
+        raise SearchError(HintedText(said, Hint("captures", kind="omit"), " out"))
     captures: list[Captures] = []
     for hit in match.submatches:
         if hit.replacement is None:

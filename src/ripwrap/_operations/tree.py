@@ -221,10 +221,7 @@ def _entries(
 
 
 def _visible_counts(root: TreeDirectory, limit: int, order: Order) -> dict[int, int]:
-    """Return the number of children to show for each directory, by the `id()` of the directory.
-
-    The first children are shown. Directories without shown children are left out of the result.
-    """
+    """Return the number of children to show for each directory, by the `id()` of the directory."""
     visible: dict[int, int] = {}
     level = [root]
     while level and limit:

@@ -15,18 +15,18 @@ from typing import Any, TypeAlias, Unpack
 import anyio
 import anyio.to_thread
 
-from ripwrap._operations.search import MatchAnswer, search_request
+from ripwrap._operations.search import MatchAnswer, refuse_context
 from ripwrap._ripgrep.command import several_paths
 from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.stream import StreamRequest, stream, stream_blocking
+from ripwrap._ripgrep.stream import StreamRequest, run_stream, run_stream_blocking
 from ripwrap._system.concurrency import in_thread
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError, named_paths
 from ripwrap.models import Match
-from ripwrap.options import SearchOptions, StrPath, check_timeout
-from ripwrap.places.where import refuse_places
+from ripwrap.options import SearchOptions, StrPath
+from ripwrap.places.where import placed_search, refuse_places
 from ripwrap.results import MatchChange
 
 QUIET_SECONDS = 0.5
@@ -88,10 +88,7 @@ class ChangeWaiter:
         self._next()
 
     def wait(self, until: float = math.inf) -> bool:
-        """Wait until there are changes to report, and return True.
-
-        If `stop` is set or the deadline passes before there are changes to report, return False.
-        """
+        """Wait until there are changes to report, and return True."""
         with self._lock:
             first = last = 0.0
             replaced = False
@@ -205,14 +202,34 @@ def watch(
 
     It also raises what `search()` raises, for the first search and for each later search.
     """
-    return run_watch(watch_request(pattern, cwd, paths, quiet, options), rg)
+    refuse_places("watch()", options)
+    for name in _NOT_OF_WATCH:
+        if name in options:
+            raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to watch(); leave it out"))
+    paths = several_paths(paths)
+    include_git = bool(options.get("include_git", False))
+    refuse_context("search()", options)
+    query = placed_search("search()", pattern, cwd, paths, options)
+    top = os.path.normpath(query.cwd)
+    for path in query.paths:
+        if not Path(os.path.normpath(os.path.join(top, path))).is_relative_to(top):
+            raise ValueError(
+                f"paths must be below cwd, which is watched; got {shown(path)}; pass a common parent directory as cwd"
+            )
+    if not isinstance(quiet, (int, float)) or isinstance(quiet, bool):
+        raise TypeError(f"quiet must be a number of seconds, got {type(quiet).__name__}")
+    if not 0 <= quiet < math.inf:
+        raise ValueError(
+            HintedText(Hint("quiet", kind="correct"), f" must be a finite number of seconds, 0 or more; got {quiet}")
+        )
+    return run_watch(WatchRequest(query, quiet, include_git), rg)
 
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
     """Checked arguments of `watch()`."""
 
-    search: StreamRequest[Match]
+    search: Query
     quiet: float
     include_git: bool
 
@@ -220,80 +237,41 @@ class WatchRequest:
         """Return an object that waits for changes in the searched directory."""
 
         def accept(_: object, path: str) -> bool:
-            """Return True if a change of the path starts a new search.
-
-            A change in `.git` does so only if the files in `.git` are searched. A change of `.git/info/exclude` always
-            does.
-            """
+            """Return True if a change of the path starts a new search."""
             if self.include_git or ".git" not in path or path.endswith(_EXCLUDE):
                 return True
             real, changed = waiter.real, Path(path)
             return changed.is_relative_to(real) and ".git" not in changed.relative_to(real).parts
 
-        waiter = ChangeWaiter(Path(self.search.query.cwd), accept, quiet=self.quiet)
+        waiter = ChangeWaiter(Path(self.search.cwd), accept, quiet=self.quiet)
         return waiter
 
-    def query(self, *, first: bool) -> Query:
-        """Return the query of the first search, or of a later search, in which some of the paths may be missing."""
-        query = self.search.query
-        return query if first or not query.roots else replace(query, must_exist=False)
+    def next_request(self, *, first: bool) -> StreamRequest[Match]:
+        """Return the request of the first search, or of a later search, in which some of the paths may be missing."""
+        query = self.search if first or not self.search.roots else replace(self.search, must_exist=False)
+        return StreamRequest(query, MatchAnswer(None))
 
     def without_paths(self, error: FileNotFoundError) -> list[Match]:
         """Return an empty list, in place of the matches of a search (not the first) that raised `error`.
 
         None of `paths` exists, for example because an editor is replacing a file. The file may come back.
         """
-        query = self.search.query
+        query = self.search
         if not os.path.isdir(query.cwd) or error.filename in query.values("ignore_file"):
             raise error
         return []
 
 
-def watch_request(
-    pattern: str | Sequence[str],
-    cwd: StrPath | None,
-    paths: StrPath | Iterable[StrPath] | None,
-    quiet: float,
-    options: SearchOptions,
-) -> WatchRequest:
-    """Check the arguments, and return the request of `watch()`."""
-    refuse_places("watch()", options)
-    for name in _NOT_OF_WATCH:
-        if name in options:
-            raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to watch(); leave it out"))
-    paths = several_paths(paths)
-    include_git = bool(options.get("include_git", False))
-    search = search_request(pattern, cwd, paths, None, options)
-    top = os.path.normpath(search.query.cwd)
-    for path in search.query.paths:
-        if not Path(os.path.normpath(os.path.join(top, path))).is_relative_to(top):
-            raise ValueError(
-                f"paths must be below cwd, which is watched; got {shown(path)}; pass a common parent directory as cwd"
-            )
-    return WatchRequest(search, _check_quiet(quiet), include_git)
-
-
-def _check_quiet(quiet: float) -> float:
-    """Check the seconds without a change, and return them."""
-    if not isinstance(quiet, (int, float)) or isinstance(quiet, bool):
-        raise TypeError(f"quiet must be a number of seconds, got {type(quiet).__name__}")
-    if not 0 <= quiet < math.inf:
-        raise ValueError(
-            HintedText(Hint("quiet", kind="correct"), f" must be a finite number of seconds, 0 or more; got {quiet}")
-        )
-    return quiet
-
-
 async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange]:
     """Search, search again after each burst of changes, and yield the added and the removed matches."""
     waiter, before = request.waiter(), _ByFile()
-    check_cwd(request.search.query.cwd)
+    check_cwd(request.search.cwd)
     try:
         await anyio.to_thread.run_sync(waiter.begin)  # before the search, so that no change is missed
         first = True
         while first or await waiter.wait_async():
             try:
-                async with aclosing(stream(request.query(first=first), MatchAnswer(None), rg)) as matches:
+                async with aclosing(run_stream(request.next_request(first=first), rg)) as matches:
                     found = [match async for match in matches]
             except FileNotFoundError as error:
                 if first:
@@ -312,12 +290,8 @@ async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange
 
 def run_watch_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
     """Blocking: search, search again after each burst of changes, and yield the added and the removed matches."""
-    return _run_blocking(request, rg, check_timeout(timeout))
-
-
-def _run_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
     waiter, before = request.waiter(), _ByFile()
-    check_cwd(request.search.query.cwd)
+    check_cwd(request.search.cwd)
     deadline = math.inf if timeout is None else time.monotonic() + timeout
     try:
         waiter.begin()
@@ -325,7 +299,7 @@ def _run_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Gener
         while first or waiter.wait(deadline):
             left = None if timeout is None else max(0.0, deadline - time.monotonic())
             try:
-                searching = stream_blocking(request.query(first=first), MatchAnswer(None), rg, left)
+                searching = run_stream_blocking(request.next_request(first=first), rg, left)
                 with closing(searching) as matches:
                     found = list(matches)
             except FileNotFoundError as error:

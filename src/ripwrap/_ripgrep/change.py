@@ -29,7 +29,6 @@ class Change:
     """Change of the output of rg. This one drops the results of some files, and corrects the counts of rg's summary."""
 
     def __init__(self, mode: Output, drops: Callable[[str], bool], searched: int = 0) -> None:
-        """Set what to drop."""
         self.last = True
         self._searched = searched
         self._mode: Output = mode
@@ -142,7 +141,13 @@ class Change:
             if line_end < 0:
                 self._rest = data[until:]
                 return
-            yield from self._end_file(data[end + 1 : line_end + 1])
+            line = data[end + 1 : line_end + 1]
+            dropping, self._in_file, self._dropping = self._dropping, False, False
+            if dropping:
+                self._dropped.append(json.loads(line)["data"]["stats"])
+            else:
+                yield b"\n"
+                yield self._ended(line)
             at = line_end + 1
 
     def _between(self, line: bytes) -> Iterator[bytes]:
@@ -155,15 +160,6 @@ class Change:
         if not self._dropping:
             yield from self._before(path)
             yield self._begin(line)[:-1]
-
-    def _end_file(self, line: bytes) -> Iterator[bytes]:
-        """Yield the changed output for an `end` record."""
-        dropping, self._in_file, self._dropping = self._dropping, False, False
-        if dropping:
-            self._dropped.append(json.loads(line)["data"]["stats"])
-        else:
-            yield b"\n"
-            yield self._ended(line)
 
     def _summary(self, head: bytes) -> Iterator[bytes]:
         record: dict[str, Any] = json.loads(head)
@@ -228,7 +224,6 @@ class Counted(Change):
     """
 
     def __init__(self, query: Query, then: Change | None) -> None:
-        """Set the query without statistics, and the change to do after this one."""
         super().__init__("counts", lambda path: False)  # noqa: ARG005 - drops nothing
         self._query, self._then = query, then
         self._uncounted = 0

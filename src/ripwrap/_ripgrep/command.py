@@ -134,8 +134,15 @@ def render(query: Query) -> tuple[str, ...]:
     """Return the arguments of rg, without the executable; the paths of the query are the last ones."""
     if query.mode == "types":
         return ("--no-config", *_flags(query.options), "--type-list", _END_OF_OPTIONS)
-    by_counts = query.lists_by_counts
-    options = _limit_to_one(query.options) if by_counts else _fill_contexts(query.options)
+    by_counts, options, context = query.lists_by_counts, query.options, query.options.get("context")
+    if by_counts:  # 0 stays 0; with context, rg 15 reads on after the first match (rg-facts 51)
+        most = options.get("max_count")
+        options = without_options(options, ("context", "before_context", "after_context", "passthru"))
+        options["max_count"] = 1 if most is None else min(most, 1)
+    elif context is not None and options.keys() & {"before_context", "after_context"}:
+        # rg 13 would ignore `context`, also for the side that the other option does not set.
+        sides: SearchOptions = {"before_context": context, "after_context": context}
+        options = {**sides, **options}
     replacement = () if query.captures is None else (f"--replace={query.captures}",)
     file = () if query.pattern_file is None else (f"--file={query.pattern_file}",)
     flags = (
@@ -250,26 +257,6 @@ def _allowed(kind: Any) -> str:
     return names.get(kind, "a string or a sequence of strings")
 
 
-def _fill_contexts(options: SearchOptions) -> SearchOptions:
-    """If `context` and only one of `before_context` and `after_context` are given, set the other to `context`.
-
-    Without this change, rg 13 would ignore `context`. Options that the caller passed keep their values.
-    """
-    both = options.get("context")
-    if both is None or not options.keys() & {"before_context", "after_context"}:
-        return options
-    sides: SearchOptions = {"before_context": both, "after_context": both}
-    return {**sides, **options}
-
-
-def _limit_to_one(options: SearchOptions) -> SearchOptions:
-    """Return the options with `max_count=1` (0 stays 0), and no context: with it, rg 15 reads on (rg-facts 51)."""
-    context = ("context", "before_context", "after_context", "passthru")
-    plain = without_options(options, context)
-    plain["max_count"] = min(1 if (most := options.get("max_count")) is None else most, 1)
-    return plain
-
-
 def _check(query: Query) -> Query:
     """Return the query; raise `ValueError` for a text that cannot be an argument, or if its overlay cannot be used."""
     texts = "".join(query.texts())
@@ -284,14 +271,8 @@ def check_overlay(query: Query, overlay: OverlayTexts) -> Query:
     options = query.options
     for name, value in (("sort", options.get("sort", "none")), ("sortr", options.get("sortr", "none"))):
         if value not in ("none", "path"):
-            raise ValueError(
-                HintedText(
-                    f"texts of overlay() have no file times, so files cannot be sorted by {value!r}; leave ",
-                    Hint(name, kind="omit"),
-                    " out, or pass ",
-                    Hint(name, "path"),
-                )
-            )
+            wrong = f"texts of overlay() have no file times, so files cannot be sorted by {value!r}; leave "
+            raise ValueError(HintedText(wrong, Hint(name, kind="omit"), " out, or pass ", Hint(name, "path")))
     explicit = {os.path.realpath(os.path.join(query.cwd, path)) for path in query.values("ignore_file")}
     for path in overlay.texts:
         said = f"rg cannot use the text of overlay() for the ignore file {path}; leave the file out of overlay() and "
@@ -303,10 +284,7 @@ def check_overlay(query: Query, overlay: OverlayTexts) -> Query:
 
 
 def _directory(path: StrPath | None, on: RgHost | None) -> str:
-    """Return `cwd` as an absolute path, because the program may call `chdir()` before rg starts.
-
-    If the current directory was deleted, return `cwd` unchanged.
-    """
+    """Return `cwd` as an absolute path, because the program may call `chdir()` before rg starts."""
     cwd = _text_path(os.curdir if path is None else path)
     if on is not None:
         return on.path(cwd)

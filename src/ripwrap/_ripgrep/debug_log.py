@@ -25,12 +25,7 @@ _RULE = re.compile(
     rb"(?:Gitignore\(|Override\(Glob\(Matched\()Glob \{ from: (?:None|Some\(%b\)), original: %b" % (_TEXT, _TEXT)
 )
 _TYPE = re.compile(rb"FileTypeDef \{ name: %b" % _TEXT)
-_MARKS: dict[bytes, LogKind] = {
-    b"Gitignore(": "ignored",
-    b"Override(": "glob",
-    b"Types(": "type",
-    b"Hidden": "hidden",
-}
+_MARKS: dict[bytes, LogKind] = {b"Gitignore(": "ignored", b"Override(": "glob", b"Types(": "type", b"Hidden": "hidden"}
 _ESCAPE = re.compile(rb"\\(?:u\{([0-9a-f]{1,6})\}|x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _HERE = os.path.join(os.curdir, "")
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"0": b"\0"}

@@ -4,6 +4,7 @@ r"""Split rg's output into records, and decode them into messages, paths and cou
   (https://docs.rs/grep-printer/*/grep_printer/struct.JSON.html).
 - `PathDecoder`: NUL-ended paths (`rg --files --null`) to strings.
 - `CountDecoder`: NUL-ended paths, each with a number (`rg --count --null`), to counts.
+- `decode()` and `encode()`: JSON lines to models and back, for callers who run rg themselves.
 
 A search can write millions of records, so there is a fast path for the usual record: a match in a file below `./`, with
 the keys in the order in which rg writes them. The fast path recognises such a record by its first bytes, and passes the
@@ -18,18 +19,27 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import suppress
 from io import BytesIO
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast, overload
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from ripwrap._ripgrep.query import Query
-from ripwrap._text import plural
+from ripwrap._text import plural, raw_bytes, to_envelope
 from ripwrap.errors import DecodeError
-from ripwrap.models import Begin, Context, End, FileCount, Match, PathError, Submatch, Summary
+from ripwrap.models import Begin, Context, End, FileCount, Match, Message, PathError, Submatch, Summary
 
 MAX_RECORD = 20 * 1024 * 1024
 """Maximum size of a record in bytes, without its newline; longer records are dropped (rg-facts 11)."""
@@ -178,6 +188,19 @@ class MessageDecoder:
     def dropped_records(self) -> int:
         """Number of records that were dropped because they are too long."""
         return self._framer.dropped.total()
+
+    def take_summary(self) -> Summary | None:
+        """Return the summary, with an error for each file with dropped records, and forget both; None without one."""
+        if (summary := self.summary) is None:
+            return None
+        errors = tuple(
+            PathError(path=path or None, kind="too_long", message=_records_left_out(number))
+            for path, number in self.dropped.items()
+        )
+        known = {"errors": errors, "dropped_records": self.dropped_records}
+        self.summary = None
+        self._framer.dropped.clear()
+        return summary.model_copy(update=known)
 
     def feed(self, chunk: bytes) -> Iterator[Record]:
         """Return an iterator over the messages that `chunk` completes; each is decoded when the caller takes it."""
@@ -352,6 +375,134 @@ class CountedPathDecoder:
     def close(self) -> None:
         """Check that the stream ended with a complete count; raise what `CountDecoder.close()` raises."""
         self._counts.close()
+
+
+_PIECE = 64 * 1024  # number of bytes of a chunk to decode before other tasks run
+
+
+@overload
+def decode(chunks: AsyncIterable[bytes]) -> AsyncGenerator[Message]: ...
+@overload
+def decode(chunks: bytes | Iterable[bytes]) -> Generator[Message]: ...
+def decode(chunks: bytes | Iterable[bytes] | AsyncIterable[bytes]) -> Generator[Message] | AsyncGenerator[Message]:
+    r"""Decode the output of `rg --json`, which may come from a file, a pipe or another machine, and yield its messages.
+
+    The messages are those of `search_messages()`: a leading `./` is removed from paths, and records of kinds that
+    ripwrap does not know are skipped. Several outputs may follow one another; each ends with its `Summary`. A record
+    that is longer than 20 MiB is left out, and `Summary.errors` names its file. Not more than one record and one chunk
+    are in memory.
+
+    ```python
+    import ripwrap
+    from ripwrap import sync
+
+    lines = map(ripwrap.encode, sync.search_messages("TODO", cwd="demo", glob="*.py", sort="path"))
+    for message in ripwrap.decode(lines):
+        if message.type == "match":
+            print(message)
+    ```
+
+    ```text
+    shop/cart.py:5:    # TODO: taxes
+    shop/till.py:1:def pay(amount):  # TODO: cards
+    ```
+
+    Args:
+        chunks: Bytes of the output, divided anywhere: `bytes`, an iterable such as a binary file, or an async iterable.
+
+    Returns:
+        A generator; for an async iterable, an async generator.
+
+    Raises:
+        TypeError: `chunks` is not iterable, or a chunk is not `bytes`.
+        DecodeError: A line is not a message of rg, or records were left out and no summary follows that says so.
+
+    The call itself raises errors about `chunks`; the other errors are raised while the caller iterates.
+    """
+    if isinstance(chunks, bytes):
+        return _decode_blocking((chunks,))
+    if isinstance(chunks, AsyncIterable):
+        return _decode_async(chunks)
+    if isinstance(chunks, str) or not isinstance(cast("object", chunks), Iterable):
+        raise TypeError(f"chunks must be bytes, or an iterable of bytes, got {type(chunks).__name__}")
+    return _decode_blocking(chunks)
+
+
+def _decode_blocking(chunks: Iterable[bytes]) -> Generator[Message]:
+    decoder = MessageDecoder()
+    for chunk in chunks:
+        for piece in _pieces(chunk):
+            yield from _messages(decoder, decoder.feed(piece))
+    yield from _last_messages(decoder)
+
+
+async def _decode_async(chunks: AsyncIterable[bytes]) -> AsyncGenerator[Message]:
+    from anyio.lowlevel import checkpoint  # late: a blocking program needs no event loop
+
+    decoder = MessageDecoder()
+    async for chunk in chunks:
+        for piece in _pieces(chunk):
+            for message in _messages(decoder, decoder.feed(piece)):
+                yield message
+            await checkpoint()
+    for message in _last_messages(decoder):
+        yield message
+
+
+def _pieces(chunk: bytes) -> Iterator[bytes]:
+    if not isinstance(cast("object", chunk), bytes):
+        raise TypeError(f"chunks must be bytes, got {type(chunk).__name__}; read rg's output in binary mode")
+    return (chunk[start : start + _PIECE] for start in range(0, len(chunk), _PIECE))
+
+
+def _messages(decoder: MessageDecoder, records: Iterator[Record]) -> Iterator[Message]:
+    """Yield messages, and each summary in its place."""
+    for message in records:
+        if summary := decoder.take_summary():
+            yield summary
+        yield message
+    if summary := decoder.take_summary():
+        yield summary
+
+
+def _last_messages(decoder: MessageDecoder) -> Iterator[Message]:
+    yield from _messages(decoder, decoder.close())
+    if decoder.dropped_records:
+        files = ", ".join(path or "a file without a name" for path in decoder.dropped)
+        raise DecodeError(f"{_records_left_out(decoder.dropped_records)}, and no summary follows: {files}")
+
+
+def _records_left_out(number: int) -> str:
+    return f"{plural(number, 'record')} left out, longer than {MAX_RECORD >> 20} MiB in rg's JSON"
+
+
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "begin": ("path",),
+    **dict.fromkeys(("match", "context"), ("path", "lines", "line_number", "absolute_offset", "submatches")),
+    "end": ("path", "binary_offset", "stats"),
+    "summary": ("elapsed_total", "stats"),
+}
+"""Fields of the records of `rg --json` (https://docs.rs/grep-printer, JSON)."""
+
+
+def encode(message: Message) -> bytes:
+    """Return a message as a line of `rg --json`, with its newline: the record from which `decode()` makes the message.
+
+    A record has only what rg has: not the errors of a `Summary`, or the location in a document. A path has no leading
+    `./`. Text that is not UTF-8 is in Base64, as rg writes it. `model_dump_json()` gives ripwrap's own JSON, which has
+    all fields; `pydantic.TypeAdapter(ripwrap.Message)` validates both forms.
+    """
+    dumped = message.model_dump()
+    data = {name: _enveloped(dumped[name]) for name in _FIELDS[message.type]}
+    return json.dumps({"type": message.type, "data": data}, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _enveloped(value: Any) -> Any:
+    """Return a value with its texts as objects, which may have bytes; rg leaves out a replacement that is null."""
+    if isinstance(value, tuple):
+        hits, keys = cast("tuple[dict[str, Any], ...]", value), ("match", "replacement", "start", "end")
+        return [{key: _enveloped(hit[key]) for key in keys if (key, hit[key]) != ("replacement", None)} for hit in hits]
+    return to_envelope(raw_bytes(value)) if isinstance(value, str) else value
 
 
 def listing_decoder(*, counts: bool, matching: bool = True) -> CountedPathDecoder | PathDecoder:

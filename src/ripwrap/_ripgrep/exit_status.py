@@ -63,100 +63,62 @@ _KILLED: _Hint = ("Try again with ", Hint("threads", 1), ", or pass the path of 
 _NO_THREAD = r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{"
 _ANY_PANIC = r"^thread '.*' (\(\d+\) )?panicked at "
 
+_SPECIAL_OF_GLOB = (
+    "To match a special character of a glob (* ? [ ] { } \\ or a leading !) literally, put a backslash before it."
+)
+_ALL_TYPES: Clause = (Hint(kind="call", target="file_types"), " lists the types that this rg knows. ")
+_ENDS = ", a pattern cannot contain a line terminator; remove the terminator, or leave that option out."
+_ENCODINGS = " takes the labels of https://encoding.spec.whatwg.org/#concept-encoding-get, 'auto', or 'none'."
+_TYPE_DEFINITIONS = " takes NAME:GLOB or NAME:include:NAME,NAME. A name has letters, digits and underscores."
+_NO_MORE_THREADS = "The system allows no more threads, perhaps because of a container's limit on processes"
+
 # These regular expressions match from the start of a line. Elsewhere in a line, rg may quote any text of the caller.
-_FAILURES: tuple[tuple[str, type[SearchError], _Hint], ...] = (
-    (
-        r"^error parsing glob",
-        GlobError,
-        (
-            "To match a special character of a glob (* ? [ ] { } \\ or a leading !) literally, ",
-            "put a backslash before it.",
-        ),
-    ),
-    (
-        r"^unrecognized file type",
+_FAILURES: dict[str, tuple[type[SearchError], _Hint]] = {
+    r"^error parsing glob": (GlobError, (_SPECIAL_OF_GLOB,)),
+    r"^unrecognized file type": (
         UnknownTypeError,
-        (
-            (Hint(kind="call", target="file_types"), " lists the types that this rg knows. "),
-            ("To select files by a pattern, pass ", Hint("glob"), "."),
-        ),
+        (_ALL_TYPES, ("To select files by a pattern, pass ", Hint("glob"), ".")),
     ),
-    (
-        # With `engine="auto"`, rg's report about both engines includes this message. There it is the reason of the
-        # failure only if the pattern has look-around or backreferences.
-        r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available",
+    # With `engine="auto"`, rg's report about both engines includes this message. There it is the reason of the failure
+    # only if the pattern has look-around or backreferences.
+    r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available": (
         CapabilityError,
         ("Search without PCRE2, or use an rg that has it: ", _INSTALL_RG, "."),
     ),
-    (r"\Aregex could not be compiled with either", PatternError, _LITERAL),
-    (
-        r"^error: (look-around|backreferences)",
+    r"\Aregex could not be compiled with either": (PatternError, _LITERAL),
+    r"^error: (look-around|backreferences)": (
         PatternError,
         (("Pass ", Hint("pcre2", True), "; this needs an rg with PCRE2."),),
     ),
-    (
-        r"""^the literal '?"?\\n"?'? is not allowed""",
+    r"""^the literal '?"?\\n"?'? is not allowed""": (
         PatternError,
         (("Pass ", Hint("multiline", True), " to let a match span lines."),),
     ),
-    (
-        r"^the literal .* is not allowed",
+    r"^the literal .* is not allowed": (
         PatternError,
-        (
-            (
-                "With ",
-                Hint("crlf", True),
-                " or ",
-                Hint("null_data", True),
-                ", a pattern cannot contain a line terminator; remove the terminator, or leave that option out.",
-            ),
-        ),
+        (("With ", Hint("crlf", True), " or ", Hint("null_data", True), _ENDS),),
     ),
-    (
-        r"^pattern contains .* impossible to match",
+    r"^pattern contains .* impossible to match": (
         PatternError,
         (("Pass ", Hint("text", True), " to search for NUL bytes in binary files."),),
     ),
-    (
-        r"^[Cc]ompiled regex exceeds",
+    r"^[Cc]ompiled regex exceeds": (
         PatternError,
         ("Pass a smaller pattern", (", or a larger ", Hint("regex_size_limit"), " (in bytes, or as '100M')"), "."),
     ),
-    (r"^\s*regex parse error|^PCRE2: error compiling", PatternError, _LITERAL),
-    (
-        r"^.*(number too large to fit in target type|size too big in '\d+[KMG]?')$",
+    r"^\s*regex parse error|^PCRE2: error compiling": (PatternError, _LITERAL),
+    r"^.*(number too large to fit in target type|size too big in '\d+[KMG]?')$": (
         SearchError,
         ("Pass a smaller number: rg counts up to 2**64 - 1.",),
     ),
-    (
-        r"^(unrecognized flag|error: Found argument)",
+    r"^(unrecognized flag|error: Found argument)": (
         CapabilityError,
         ("Leave that option out, or use an rg that has it: ", _INSTALL_RG, "."),
     ),
-    (
-        r"^(error parsing flag \S+: )?grep config error: unknown encoding: ",
-        SearchError,
-        (
-            Hint("encoding"),
-            " takes the labels of https://encoding.spec.whatwg.org/#concept-encoding-get, 'auto', or 'none'.",
-        ),
-    ),
-    (
-        r"^invalid definition \(format is type:glob",
-        SearchError,
-        (Hint("type_add"), " takes NAME:GLOB or NAME:include:NAME,NAME. A name has letters, digits and underscores."),
-    ),
-    (
-        _NO_THREAD,
-        SearchError,
-        (
-            "The system allows no more threads, perhaps because of a container's limit on processes",
-            ("; pass ", Hint("threads", 1)),
-            ".",
-        ),
-    ),
-    (
-        _ANY_PANIC,
+    r"^(error parsing flag \S+: )?grep config error: unknown encoding: ": (SearchError, (Hint("encoding"), _ENCODINGS)),
+    r"^invalid definition \(format is type:glob": (SearchError, (Hint("type_add"), _TYPE_DEFINITIONS)),
+    _NO_THREAD: (SearchError, (_NO_MORE_THREADS, ("; pass ", Hint("threads", 1)), ".")),
+    _ANY_PANIC: (
         SearchError,
         (
             "This is a fault of rg, and the answer would be incomplete. Try another pattern",
@@ -164,7 +126,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], _Hint], ...] = (
             ".",
         ),
     ),
-)
+}
 
 _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
 """Two lines of advice in which rg names its flags. They are removed: the hint names the caller's options."""
@@ -209,56 +171,6 @@ _OUT_OF_THREADS = re.compile(_NO_THREAD.encode(), re.MULTILINE)
 _PANIC = re.compile(_ANY_PANIC.encode(), re.MULTILINE)
 _BACKTRACE = re.compile(r"\n(stack backtrace:|note: ).*", re.DOTALL)
 """What follows the message of a panic: a backtrace, and the panics of other threads, which are consequences."""
-
-
-def failure(
-    argv: tuple[str, ...],
-    returncode: int,
-    stderr: bytes,
-    patterns: Sequence[str] = (),
-    types: Collection[str] = (),
-    *,
-    lingered: bool = False,
-    bounded: bool = False,
-    on_host: bool = False,
-) -> SearchError:
-    """Return the error for an rg that ended without an answer."""
-    # With `--sortr`, rg lists all files first, so messages about paths may come before the reason. Remove them.
-    reason = b"\n".join(_not_of_paths(stderr)) or _PREFIX.sub(b"", stderr)
-    text = reason.decode("utf-8", "replace").strip()
-    failures = ((kind, hint) for pattern, kind, hint in _FAILURES if re.search(pattern, text, re.MULTILINE))
-    kind, parts = next(failures, (SearchError, ()))
-    hint = HintedText(*parts)
-    if lingered:
-        said = "rg closed its stdout but did not exit, so its answer may be incomplete; try again"
-        kind, text = SearchError, f"{said}\n{text}".rstrip()
-    elif panicked(stderr):
-        text = _BACKTRACE.sub("", text)
-    elif returncode < 0:
-        kind, text = SearchError, f"rg was {explain_signal(-returncode)}\n{text}".rstrip()
-        hint = hint or HintedText(*_KILLED)
-    suggestions = _suggestions(text, types) if kind is UnknownTypeError else ()
-    if on_host and isinstance(hint, HintedText):
-        hint = HintedText(*(INSTALL_THERE if part == _INSTALL_RG else part for part in hint.parts))
-    if suggestions:
-        hint = HintedText(f"Did you mean {' or '.join(suggestions)}? ", hint)
-    error = kind(
-        _with_option(_RG_ADVICE.sub("", text) if hint else text)
-        or f"rg ended with exit code {returncode} and no message",
-        argv=argv,
-        returncode=returncode,
-        stderr=stderr.decode("utf-8", "replace"),
-        hint=hint,
-    )
-    if isinstance(error, UnknownTypeError):
-        error.suggestions = suggestions
-    elif isinstance(error, PatternError):
-        from ripwrap._ripgrep.pattern_errors import find_error_position  # late: few searches have a wrong pattern
-
-        error.pattern, error.offset = find_error_position(
-            text, patterns, bounded=bounded, grouped=bool(_PREFIX.match(stderr))
-        )
-    return error
 
 
 def _with_option(text: str) -> str:
@@ -445,22 +357,45 @@ class Exit:
 
     def failure(self, types: Collection[str] = ()) -> SearchError:
         """Return the error for an rg that ended without an answer; `types` are rg's file types, if they are known."""
-        return failure(
-            self.argv,
-            self.returncode,
-            self.stderr,
-            self.query.patterns,
-            types,
-            lingered=self.lingered,
-            bounded=self.query.bounded,
-            on_host=self.query.on is not None,
+        # With `--sortr`, rg lists all files first, so messages about paths may come before the reason. Remove them.
+        reason = b"\n".join(_not_of_paths(self.stderr)) or _PREFIX.sub(b"", self.stderr)
+        text = reason.decode("utf-8", "replace").strip()
+        failures = (found for pattern, found in _FAILURES.items() if re.search(pattern, text, re.MULTILINE))
+        kind, parts = next(failures, (SearchError, ()))
+        hint = HintedText(*parts)
+        if self.lingered:
+            said = "rg closed its stdout but did not exit, so its answer may be incomplete; try again"
+            kind, text = SearchError, f"{said}\n{text}".rstrip()
+        elif panicked(self.stderr):
+            text = _BACKTRACE.sub("", text)
+        elif self.returncode < 0:
+            kind, text = SearchError, f"rg was {explain_signal(-self.returncode)}\n{text}".rstrip()
+            hint = hint or HintedText(*_KILLED)
+        suggestions = _suggestions(text, types) if kind is UnknownTypeError else ()
+        if self.query.on is not None and isinstance(hint, HintedText):
+            hint = HintedText(*(INSTALL_THERE if part == _INSTALL_RG else part for part in hint.parts))
+        if suggestions:
+            hint = HintedText(f"Did you mean {' or '.join(suggestions)}? ", hint)
+        error = kind(
+            _with_option(_RG_ADVICE.sub("", text) if hint else text)
+            or f"rg ended with exit code {self.returncode} and no message",
+            argv=self.argv,
+            returncode=self.returncode,
+            stderr=self.stderr.decode("utf-8", "replace"),
+            hint=hint,
         )
+        if isinstance(error, UnknownTypeError):
+            error.suggestions = suggestions
+        elif isinstance(error, PatternError):
+            from ripwrap._ripgrep.pattern_errors import find_error_position  # late: few searches have a wrong pattern
+
+            error.pattern, error.offset = find_error_position(
+                text, self.query.patterns, bounded=self.query.bounded, grouped=bool(_PREFIX.match(self.stderr))
+            )
+        return error
 
     def path_errors(self) -> tuple[PathError, ...]:
-        """Return the errors in rg's stderr, for example for unreadable paths, in the order in which rg wrote them.
-
-        The errors in `also` come after them.
-        """
+        """Return the errors in rg's stderr, for example for unreadable paths, in the order in which rg wrote them."""
         return (*self._path_errors, *self.also) if self.stderr else self.also
 
     @functools.cached_property

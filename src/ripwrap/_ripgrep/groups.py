@@ -410,19 +410,13 @@ _SEPARATOR = "\x02"
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u\{([0-9A-Fa-f]{1,6})\}|(.?))", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "\\": "\\"}
 
-_COMPILE_OPTIONS = ("pcre2", "engine", "no_unicode", "dfa_size_limit", "regex_size_limit", "multiline", "crlf")
+COMPILE_OPTIONS = ("pcre2", "engine", "no_unicode", "dfa_size_limit", "regex_size_limit", "multiline", "crlf")
 """Options that decide whether a pattern compiles, or which groups it has."""
 
 _MATCH_OPTIONS = (
-    *_COMPILE_OPTIONS,
-    "ignore_case",
-    "smart_case",
-    "case_sensitive",
-    "fixed_strings",
-    "word_regexp",
-    "line_regexp",
-    "multiline_dotall",
-    "null_data",
+    *COMPILE_OPTIONS,
+    *("ignore_case", "smart_case", "case_sensitive", "fixed_strings", "word_regexp", "line_regexp"),
+    *("multiline_dotall", "null_data"),
 )
 """Options that decide what a pattern matches in a text."""
 
@@ -437,11 +431,6 @@ class Template(NamedTuple):
     constant: str | None
     size: int = 0
     uses: int = 0
-
-    @property
-    def growth(self) -> int:
-        """Number of bytes by which a replacement of a short match can be longer than the match."""
-        return self.longest(1)
 
     def longest(self, length: int) -> int:
         """Return the maximum length of the replacement of a match with this length, both in bytes.
@@ -502,11 +491,6 @@ def _unescape(match: re.Match[str]) -> str:
     )
 
 
-def compile_options(options: SearchOptions) -> SearchOptions:
-    """Return only the options that decide whether a pattern compiles, or which groups it has."""
-    return only_options(options, _COMPILE_OPTIONS)
-
-
 def match_options(options: SearchOptions) -> SearchOptions:
     """Return the options for a search of texts in a directory, in which a pattern matches what it matched in lines."""
     return {**only_options(options, _MATCH_OPTIONS), "encoding": "none", "text": True, "no_ignore": True}
@@ -544,10 +528,7 @@ def group_count(result: str, largest: int) -> int:
 
 
 def name_probe(patterns: Sequence[str], name: str) -> str:
-    """Return a pattern with the groups of `patterns`, and before them another group with this name.
-
-    rg cannot compile the returned pattern if `patterns` already have a group with this name.
-    """
+    """Return a pattern with the groups of `patterns`, and before them another group with this name."""
     return f"(?P<{name}>){_never(patterns)}"
 
 

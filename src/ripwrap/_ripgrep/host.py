@@ -39,11 +39,7 @@ class RgHost(Protocol):
     """
 
     def path(self, cwd: str) -> str:
-        """Return the path of a directory on the host, given the `cwd` that a caller passed.
-
-        Raises:
-            ValueError: `cwd` begins with `~`, which the host does not expand.
-        """
+        """Return the path of a directory on the host, given the `cwd` that a caller passed."""
         ...
 
     def cost(self, argument: str) -> int:

@@ -411,10 +411,7 @@ def _change(flags: _Flags, changes: str) -> None:
 
 
 def rarest(required: Required) -> list[bytes]:
-    """Return literals such that each match contains at least one of them.
-
-    Where the pattern requires several parts, use only the literals of the part that is probably the rarest.
-    """
+    """Return literals such that each match contains at least one of them."""
     if isinstance(required, bytes):
         return [required]
     parts = [rarest(part) for part in required.parts]

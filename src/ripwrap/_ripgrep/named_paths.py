@@ -85,22 +85,15 @@ def check_named_blocking(query: Query) -> None:
     if query.must_exist:
         _check(query, None)
     if query.place is None and query.mode != "types":
-        _check_ignore_files(query)
-
-
-def _check_ignore_files(query: Query) -> None:
-    """Raise an error if an ignore file in a searched directory or above it is too large, or is a pipe or device.
-
-    rg has no limit: from 5 MB of globs it makes a regex in 9 seconds and 2 GB.
-    """
-    for path, option in _ignore_files(query):
-        with suppress(OSError):
-            info = os.stat(path)
-            special = not (stat.S_ISREG(info.st_mode) or stat.S_ISDIR(info.st_mode))
-            if special or info.st_size > MAX_IGNORE_FILE_BYTES:
-                what = "is no regular file" if special else f"is larger than {MAX_IGNORE_FILE_BYTES:,} bytes"
-                said = f"the ignore file {shown(os.path.realpath(path))} {what}, so rg was not started; "
-                raise RipwrapError(HintedText(said, "shorten or remove it, or pass ", Hint(option, value=True)))
+        # rg has no limit: from 5 MB of globs it makes a regex in 9 seconds and 2 GB.
+        for path, option in _ignore_files(query):
+            with suppress(OSError):
+                info = os.stat(path)
+                special = not (stat.S_ISREG(info.st_mode) or stat.S_ISDIR(info.st_mode))
+                if special or info.st_size > MAX_IGNORE_FILE_BYTES:
+                    what = "is no regular file" if special else f"is larger than {MAX_IGNORE_FILE_BYTES:,} bytes"
+                    said = f"the ignore file {shown(os.path.realpath(path))} {what}, so rg was not started; "
+                    raise RipwrapError(HintedText(said, "shorten or remove it, or pass ", Hint(option, value=True)))
 
 
 def _ignore_files(query: Query) -> Iterator[tuple[str, str]]:

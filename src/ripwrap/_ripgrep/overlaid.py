@@ -112,10 +112,7 @@ class _Paths:
         return os.path.realpath(full) if full not in self.overlay.texts and os.path.islink(full) else full
 
     def folders(self) -> Mapping[str, str]:
-        """Map the directories of the converted paths, and their parent directories in rg's `cwd`, to their real paths.
-
-        All paths are absolute.
-        """
+        """Map the directories of the converted paths, and those above them in rg's `cwd`, to real, absolute paths."""
         known = dict(self._folders)
         for path in self._folders:
             while (path := os.path.dirname(path)) not in known and path.startswith(self._cwd):

@@ -102,10 +102,7 @@ class PageCollector:
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Map from each path, in path order, to the number of its records that were dropped because they are too long.
-
-        Matches in these records are not counted.
-        """
+        """Map each path, in order, to the number of its records that are too long; their matches are not counted."""
         dropped = self._framer.dropped
         return dict(sorted(dropped.items(), key=lambda one: path_order(os.fsencode(one[0]))))
 
@@ -279,15 +276,12 @@ class FirstMatches(MatchCollector):
 
     def feed(self, chunk: bytes) -> None:
         super().feed(chunk)
-        self.full = self._is_filled() and not self.ended
-
-    def _is_filled(self) -> bool:
-        if self._fills_page(len(self._kept), self._held):
-            return True
-        records = [] if self._block is None else self._block.records
-        at = [number for number, (is_match, _) in enumerate(records) if is_match]
-        last = self._request.end - self._held
-        return len(at) >= last and len(records) > at[last - 1] + self._request.after
+        filled = self._fills_page(len(self._kept), self._held)
+        if not filled and self._block is not None:
+            records, last = self._block.records, self._request.end - self._held
+            at = [number for number, (is_match, _) in enumerate(records) if is_match]
+            filled = len(at) >= last and len(records) > at[last - 1] + self._request.after
+        self.full = filled and not self.ended
 
 
 def _end_of_lines(heads: Sequence[bytes], first: int) -> int:
@@ -592,7 +586,6 @@ class TermCounts:
     """
 
     def __init__(self, words: Words, timeout: float | None = None, *, max_files: int = MAX_FILES_PER_WORD) -> None:
-        """Set the words to count, and the limits."""
         self.files: dict[str, Mapping[str, int]] = {}
         self.having: Counter[str] = Counter()
         self.total = 0

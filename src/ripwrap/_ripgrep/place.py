@@ -50,8 +50,8 @@ class Plan:
     late: bool = False
     more: Callable[[], Awaitable[Sequence[Part] | None]] | None = None
     ahead: int = 1
-    errors: Callable[[], Sequence[PathError]] = lambda: ()
-    close: Callable[[], object] = lambda: None
+    errors: Callable[[], Sequence[PathError]] = tuple  # none
+    close: Callable[[], object] = tuple  # does nothing
 
     def mapped(self, change: Callable[[Part], Part]) -> "Plan":
         """Return the plan with each of its runs changed, and each further run when it is made."""

@@ -62,10 +62,7 @@ async def divide_in_time(part: Part, run: Runner, seconds: float | None) -> Plan
 
 
 class _Joined:
-    """Runs of a plan, with the runs of its place in place of each run that has one.
-
-    Further runs come plan by plan, after the runs of all plans.
-    """
+    """Runs of a plan, with the runs of its place in place of each run that has one."""
 
     def __init__(self, made: Plan, run: Runner, left: Callable[[], float | None]) -> None:
         self._made, self._run, self._left = made, run, left
@@ -218,10 +215,7 @@ class Runs(ABC, Generic[Child]):
         return bool(self.pending) or self._more is not None
 
     async def ask(self) -> bool:
-        """Start further runs, and return True if there is a run whose output is to be read.
-
-        With a `BlockingRunner`, this coroutine never suspends.
-        """
+        """Start further runs, and return True if there is a run whose output is to be read."""
         self._waits = False
         while self._more is not None and len(self.pending) < self._plan.ahead and not self._waits:
             try:
@@ -259,10 +253,7 @@ class Runs(ABC, Generic[Child]):
         return replace(end, also=(*end.also, *errors)) if errors else end
 
     def retry(self, end: Exit, *, everything: bool = False) -> bool:
-        """Return True if rg must run again with one thread, because it could not start another thread (rg-facts 8).
-
-        If so, change the queries in `pending` to use one thread.
-        """
+        """Return True if rg must run again with one thread, because it could not start another thread (rg-facts 8)."""
         if self._single_threaded or not end.out_of_threads or not self._known:
             return False
         _LOGGER.info("rg could not start a thread; trying again with one thread")
@@ -333,14 +324,12 @@ def _counted(part: Part) -> Part:
 
 
 def _order_error(query: Query, lines: int) -> SearchError:
+    said = (
+        f"rg cannot sort the files of all {len(query.paths)} paths together, because this system needs {lines} "
+        "command lines for so many paths; pass fewer paths, leave out "
+    )
     return SearchError(
         HintedText(
-            f"rg cannot sort the files of all {len(query.paths)} paths together, because this system needs {lines} "
-            "command lines for so many paths; pass fewer paths, leave out ",
-            Hint("sort", kind="omit"),
-            " and ",
-            Hint("sortr", kind="omit"),
-            ", or pass ",
-            Hint("sort", "path"),
+            said, Hint("sort", kind="omit"), " and ", Hint("sortr", kind="omit"), ", or pass ", Hint("sort", "path")
         )
     )

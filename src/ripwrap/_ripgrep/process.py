@@ -24,7 +24,6 @@ would search all that lies there, beside the searched directory.
 """
 
 import errno
-import functools
 import logging
 import math
 import os
@@ -70,7 +69,7 @@ from ripwrap._system.subprocess import (
 from ripwrap._system.windows import COMMAND_TOO_LONG, command_length
 from ripwrap.binary.probe import OTHER_RG, RgBinary
 from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
-from ripwrap.options import EXCLUDED
+from ripwrap.options import EXCLUDED, check_number
 
 MAX_ENTRIES = 500
 """Maximum number of names of the searched directories, level by level, among which links are looked for.
@@ -457,16 +456,15 @@ class AsyncChild(_Child):
         if not SETTINGS.can_await_pipes:
             # A cancelled task does not wait for the thread: `__aexit__` kills rg, so that the thread ends, and
             # `_destroy` waits for the lock that the thread holds.
-            wait, limiter = functools.partial(self._wait_locked, SETTINGS.stall_seconds), anyio.CapacityLimiter(1)
-            return await anyio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=limiter)
+            def wait() -> bool:
+                with self._waiting:
+                    return wait_for_output(self._stdout, SETTINGS.stall_seconds)
+
+            return await anyio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
         with anyio.move_on_after(SETTINGS.stall_seconds):
             await anyio.wait_readable(self._stdout)
             return True
         return False
-
-    def _wait_locked(self, seconds: float) -> bool:
-        with self._waiting:
-            return wait_for_output(self._stdout, seconds)
 
     async def _wait_for_exit(self, seconds: float) -> int | None:
         """Wait until rg has ended and return its exit code, or `None` if rg still runs after `seconds`."""
@@ -670,11 +668,7 @@ def limit_processes(number: int) -> None:
         ValueError: `number` is less than 1.
         TypeError: `number` is not an int.
     """
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise TypeError(f"number must be an int, got {type(number).__name__}")
-    if number < 1:
-        raise ValueError(f"number must be 1 or more, got {number}")
-    SLOTS.set_total(number)
+    SLOTS.set_total(check_number(number, "number"))
     with suppress(RuntimeError):  # there may be no event loop here
         slot()
 

@@ -73,10 +73,7 @@ def count_words(words: bytes) -> Counts:
 
 
 class Meter:
-    """Counter of the files and matches in rg's output. It reports the numbers to the caller's `on_progress` function.
-
-    The function is called at most every `INTERVAL` seconds, and once at the end.
-    """
+    """Counter of the files and matches in rg's output, which it reports to the caller's `on_progress` function."""
 
     def __init__(
         self,
@@ -85,7 +82,6 @@ class Meter:
         limit: int | None = None,
         collected: Callable[[Any], tuple[int, int]] | None = None,
     ) -> None:
-        """Set what to count."""
         self._report = report
         self._count = count
         self._limit = math.inf if limit is None else limit

@@ -62,7 +62,7 @@ class Runner(Protocol):
     """Interface for the slow parts of an operation: running rg, blocking calls and requests to servers."""
 
     async def collect(self, step: Step[C]) -> C:
-        """Run rg and return the collector of its output; raise what `ripwrap._ripgrep.stream.stream()` raises."""
+        """Run rg and return the collector of its output; raise what `ripwrap._ripgrep.stream.run_stream()` raises."""
         ...
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: "Lock | None" = None) -> T:

@@ -82,10 +82,7 @@ class Query:
 
     @property
     def needs(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Features that some supported versions of rg lack, each with the first version of rg that has it.
-
-        A feature is the name of an option, or the name of a function with `()` after it.
-        """
+        """Features that some supported versions of rg lack, each with the first version of rg that has it."""
         # Only lines and JSON have replacements, and rg 13 and 14 do not write replacements in JSON (rg-facts 49).
         replaces = self.mode in ("json", "lines")
         needed = list(self.features)
@@ -193,13 +190,9 @@ class Query:
         return replace(self, paths=(*self.paths, *other.paths))
 
     def batches(self, room: int, cost: Callable[[str], int]) -> Iterator["Query"]:
-        """Yield queries that each search some of the paths, in order, and whose paths cost at most `room`.
+        """Yield queries that each search some of the paths, in order, whose costs are at most `room` together.
 
         Only a query with a single path may cost more.
-
-        Args:
-            room: Maximum cost of the paths of one query.
-            cost: Function that returns the cost of a path, in the same unit as `room`.
         """
         batch: list[str] = []
         held = 0

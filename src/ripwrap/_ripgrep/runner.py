@@ -57,7 +57,7 @@ class RgTimeoutError(TimeoutError):
 
 
 async def find_usable_rg(query: Query, rg: Rg, seconds: float | None = None) -> RgBinary:
-    """Return an rg that can run the query; raise what `stream()` raises, and `RgTimeoutError` after `seconds`."""
+    """Return an rg that can run the query; raise what `run_stream()` raises, and `RgTimeoutError` after `seconds`."""
     if (host := query.on) is not None:
         binary = await in_thread(lambda: host.find(rg, timeout=seconds))
     else:
@@ -345,7 +345,6 @@ class DeadlineRunner:
     """Runner that wraps another runner, and limits the total time of all calls."""
 
     def __init__(self, runner: Runner, seconds: float | None, lock: "Lock | None" = None) -> None:
-        """Start the time limit."""
         self._runner = runner
         self._seconds = seconds
         self._deadline = math.inf if seconds is None else time.monotonic() + seconds

@@ -76,7 +76,6 @@ class Spool:
     """
 
     def __init__(self) -> None:
-        """Make the directory."""
         self._folder = TemporaryFolder("ripwrap-items-")
         self.path: str = self._folder.path
         self._batches = 0
@@ -153,7 +152,6 @@ class Feed:
         seconds: float | None = None,
         most: Callable[[str], float] = lambda name: math.inf,  # noqa: ARG005
     ) -> None:
-        """Begin the iteration."""
         self.ended: bool = False
         self.slow: bool = False
         self.error: Exception | None = None
@@ -175,11 +173,7 @@ class Feed:
         return self._async is not None
 
     def fill(self, batch: Batch) -> None:
-        """Take items and write them into the batch.
-
-        The method returns when the batch is full, when there are no more items, when `SLOW_SECONDS` or the time limit
-        have passed, or after an error, which it stores in `error`.
-        """
+        """Take items and write them into the batch."""
         self._spool.sweep()
         begun = time.monotonic()
         try:

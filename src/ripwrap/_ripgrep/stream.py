@@ -31,19 +31,28 @@ from ripwrap._system.concurrency import in_thread
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import UnknownTypeError
-from ripwrap.options import check_callback, check_timeout
+from ripwrap.options import check_callback
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-async def stream(  # noqa: C901 - no nested generators, which would take time for each item
-    query: Query, answer: Answer[T], rg: Rg
+@dataclass(frozen=True, slots=True)
+class StreamRequest(Generic[T]):
+    """Checked arguments of an operation that yields items as rg writes them."""
+
+    query: Query
+    answer: Answer[T]
+
+
+async def run_stream(  # noqa: C901 - no nested generators, which would take time for each item
+    request: StreamRequest[T], rg: Rg
 ) -> AsyncGenerator[T]:
-    """Run rg and yield the items into which `answer` converts its output; other tasks run between chunks of output."""
+    """Run rg and yield the items into which the answer converts its output; other tasks run between two chunks."""
+    answer = request.answer
     if answer.full:
         return
-    query = replace(query, streamed=True)
+    query = replace(request.query, streamed=True)
     await check_named(query)
     binary = await find_usable_rg(query, rg)
     planned = Plan((Part(query),)) if query.is_plain else await plan(query, AsyncRunner(binary), None)
@@ -86,11 +95,12 @@ async def _feed(answer: Answer[T], chunk: bytes) -> Iterator[T]:
     return itertools.chain(first, items)
 
 
-def stream_blocking(query: Query, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Run rg and yield the items into which `answer` converts its output, blocking; see `stream()`."""
+def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
+    """Run rg and yield the items, blocking; see `run_stream()`."""
+    answer = request.answer
     if answer.full:
         return
-    begun, query = time.monotonic(), replace(query, streamed=True)
+    begun, query = time.monotonic(), replace(request.query, streamed=True)
     check_named_blocking(query)
     binary = find_usable_rg_blocking(query, rg, timeout)
     planned = Plan((Part(query),)) if query.is_plain else _plan_blocking(query, binary, timeout, begun)
@@ -129,14 +139,6 @@ def _plan_blocking(query: Query, binary: RgBinary, timeout: float | None, begun:
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRequest(Generic[T]):
-    """Checked arguments of an operation that yields items as rg writes them."""
-
-    query: Query
-    answer: Answer[T]
-
-
 def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | None) -> StreamRequest[T]:
     """Return a request that also reports its progress; if `report` is `None`, return the request itself."""
     if report is None:
@@ -144,13 +146,3 @@ def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | N
     check_callback(report)
     count = count_json if request.query.patterns else count_paths
     return StreamRequest(request.query, MeteredAnswer(request.answer, Meter(report, count, limit)))
-
-
-def run_stream(request: StreamRequest[T], rg: Rg) -> AsyncGenerator[T]:
-    """Run rg and yield the items; raise what `stream()` raises."""
-    return stream(request.query, request.answer, rg)
-
-
-def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Run rg and yield the items, blocking; raise what `stream_blocking()` raises."""
-    return stream_blocking(request.query, request.answer, rg, check_timeout(timeout))

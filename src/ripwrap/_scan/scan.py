@@ -14,7 +14,7 @@ from ripwrap._scan.scanning import Scanning, ScanRequest
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, PatternError, named_paths
 from ripwrap.models import ScanMatch
-from ripwrap.options import SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.options import SearchOptions, StrPath, check_limit
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 REFUSED = {
@@ -165,10 +165,6 @@ async def _names(scanning: Scanning, rg: Rg) -> AsyncGenerator[ScanMatch]:
 
 def run_scan_blocking(request: ScanRequest, rg: Rg, timeout: float | None) -> Generator[ScanMatch]:
     """Search, and yield the texts that the rules match, blocking."""
-    return _scan_blocking(request, rg, check_timeout(timeout))
-
-
-def _scan_blocking(request: ScanRequest, rg: Rg, timeout: float | None) -> Generator[ScanMatch]:
     run = BlockingRunner(None if request.on_host else rg, timeout=timeout)
     with Spool() as spool:
         scanning = Scanning(request, timeout, spool.path)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 from pydantic import BaseModel
 
-from ripwrap._operations.files import files_request
+from ripwrap._operations.files import ListingAnswer
 from ripwrap._operations.search import (
     CaptureAnswer,
     MatchAnswer,
@@ -27,7 +27,7 @@ from ripwrap._operations.search import (
     with_groups,
 )
 from ripwrap._ripgrep.command import search_query
-from ripwrap._ripgrep.decoder import MODELS, Record
+from ripwrap._ripgrep.decoder import MODELS, PathDecoder, Record
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.groups import Groups
 from ripwrap._ripgrep.literals import Required, fold, has_literals, is_frequent, rarest, required_literals
@@ -40,7 +40,7 @@ from ripwrap.errors import PatternError, SearchError
 from ripwrap.models import CapturedMatch, Commit, HistoryScanMatch, Match, ScanMatch, Submatch
 from ripwrap.options import FileOptions, SearchOptions, StrPath
 from ripwrap.places.items import fields_of
-from ripwrap.places.where import PLACE_OPTIONS, placed_search
+from ripwrap.places.where import PLACE_OPTIONS, placed_files, placed_search
 
 FEW_RULES = 16
 """Number of rules up to which rg searches for all patterns in one run. Measured: each pattern makes the run slower."""
@@ -516,8 +516,8 @@ class Scanning:
     def listing(self) -> StreamRequest[str]:
         """Return the request that lists the files, for the rules that find files by name."""
         options = only_options(self._request.options, (*FileOptions.__annotations__, *PLACE_OPTIONS))
-        request = files_request(self._request.cwd, self._request.paths, None, options)
-        return replace(request, query=for_scan(request.query))
+        query = placed_files("files()", self._request.cwd, self._request.paths, options)
+        return StreamRequest(for_scan(query), ListingAnswer(PathDecoder(), None))
 
     def names(self, path: str) -> Sequence[ScanMatch]:
         """Return the matches of the rules that find files by name in the path of a file, as `listing()` lists it."""

@@ -135,10 +135,7 @@ def lacks_memory(size: int) -> bool:
 
 
 def reached_limit(memory: int = 1 << 24) -> str:
-    """Return the limit of the system that this process has reached, found out by trying; empty if there is none.
-
-    `memory` is the number of bytes that the process must still be able to get.
-    """
+    """Return the limit of the system that this process has reached, found out by trying; empty if there is none."""
     opened_files: list[int] = []
     try:
         opened_files.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(_DESCRIPTORS))
@@ -226,11 +223,7 @@ async def in_thread(call: Callable[[], T]) -> T:
 
 
 async def in_thread_to_end(call: Callable[[], T]) -> T:
-    """Call a function in a worker thread, and wait until it has returned or raised, even if the task is cancelled.
-
-    Cancellation sets the `CANCELLED` event of the thread at once. The cancellation error is raised in
-    the task only after the function has ended.
-    """
+    """Call a function in a worker thread, and wait until it has returned or raised, even if the task is cancelled."""
     cancelled = Cancellation()
     outcome: list[T] = []
     errors: list[BaseException] = []

@@ -25,10 +25,7 @@ class OverlayTexts:
     texts: Mapping[str, bytes | None]
 
     def exists(self, path: str) -> bool | None:
-        """Return True if the overlay has a text for an absolute path, or for a file below it.
-
-        Return False if the overlay deletes the file; otherwise return `None`.
-        """
+        """Return True if the overlay has a text for an absolute path, or for a file below it."""
         real = os.path.realpath(path)
         if real in self.texts:
             return self.texts[real] is not None
@@ -54,11 +51,8 @@ class OverlayTexts:
 
 
 _ACTIVE: ContextVar[OverlayTexts | None] = ContextVar("ripwrap_overlay", default=None)
-
-
-def active_overlay() -> OverlayTexts | None:
-    """Return the overlay of the running task or thread; `None` without an overlay."""
-    return _ACTIVE.get()
+active_overlay: Callable[[], OverlayTexts | None] = _ACTIVE.get
+"""Function that returns the overlay of the running task or thread; `None` without an overlay."""
 
 
 def with_overlay(overlay: OverlayTexts | None, work: Callable[[], T]) -> T:
@@ -133,10 +127,7 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
 def merge_texts(
     texts: Mapping[P, str | bytes | None], cwd: str, outer: Mapping[str, bytes | None]
 ) -> dict[str, bytes | None]:
-    """Return the texts by their real paths, with the texts of an outer overlay that they do not replace.
-
-    Raises what `overlay()` raises.
-    """
+    """Return the texts by their real paths, with the texts of an outer overlay that they do not replace."""
     merged = {**outer, **dict(_real_texts(texts, cwd))}
     for path, text in merged.items():
         above = os.path.dirname(path)

@@ -151,10 +151,7 @@ class Disk:
 
     def read(self, path: str, max_bytes: int = sys.maxsize) -> tuple[bytes, FileState]:
         """Return the content of a regular file, and its metadata; of a file that is too large, no more is read."""
-        with (
-            _opened_folder(path) as (name, folder),
-            opened(lambda: os.open(name, _READ, dir_fd=folder)) as descriptor,
-        ):
+        with _opened_folder(path) as (name, folder), opened(lambda: os.open(name, _READ, dir_fd=folder)) as descriptor:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise FileNotFoundError(errno.ENOENT, "it is not a regular file any more", path)
@@ -169,10 +166,7 @@ class Disk:
                 return content, FileState(status, _attributes(descriptor))
 
     def write_beside(self, path: str, name: str, content: bytes, state: FileState) -> None:
-        """Write a new file `name` into the directory of `path`, with the mode, owner and attributes in `state`.
-
-        On Windows, only the mode is set.
-        """
+        """Write a new file `name` into the directory of `path`, with the mode, owner and attributes in `state`."""
         self.step("write", path)
         with _opened_for_writing(path) as (_, folder):
             target = name if folder is not None else os.path.join(os.path.dirname(path), name)
@@ -243,10 +237,7 @@ class Disk:
         _sync([*paths])
 
     def sync_folders(self, paths: Iterable[str]) -> None:
-        """Wait until the directories of files are on the disk, so that a crash cannot undo the renaming of the files.
-
-        This does nothing on Windows, which cannot sync a directory.
-        """
+        """Wait until the directories of files are on the disk, so that a crash undoes no renaming; not on Windows."""
         self.step("sync", "")
         if not IS_WINDOWS:
             _sync(sorted({os.path.dirname(path) for path in paths}))
@@ -303,7 +294,12 @@ def _copy_metadata(descriptor: int, path: str, state: FileState) -> None:
     if (mine.st_uid, mine.st_gid) != (status.st_uid, status.st_gid):
         os.fchown(descriptor, status.st_uid, status.st_gid)
     for name, value in state.attributes:
-        _set_attribute(descriptor, name, value)
+        if sys.platform == "linux":
+            try:
+                os.setxattr(descriptor, name, value)
+            except OSError:
+                if not name.startswith(_OPTIONAL_ATTRIBUTES):
+                    raise
     os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
@@ -316,15 +312,6 @@ def _attributes(descriptor: int) -> tuple[tuple[str, bytes], ...]:
                 with suppress(OSError):  # only a privileged process may read it
                     found.append((name, os.getxattr(descriptor, name)))
     return tuple(found)
-
-
-def _set_attribute(descriptor: int, name: str, value: bytes) -> None:
-    if sys.platform == "linux":
-        try:
-            os.setxattr(descriptor, name, value)
-        except OSError:
-            if not name.startswith(_OPTIONAL_ATTRIBUTES):
-                raise
 
 
 def _replace_by_path(source: str, target: str, state: FileState) -> None:

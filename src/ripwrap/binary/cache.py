@@ -24,10 +24,7 @@ NAME = "rg.exe" if os.name == "nt" else "rg"
 
 
 def folder() -> Path:
-    """Return the directory of the cache, which may not exist: `RIPWRAP_CACHE_DIR`, or `ripwrap` in the user's cache.
-
-    If the home directory is needed and the user has none, return a relative path, which `why_untrusted()` rejects.
-    """
+    """Return the directory of the cache, which may not exist: `RIPWRAP_CACHE_DIR`, or `ripwrap` in the user's cache."""
     try:
         if setting := os.environ.get("RIPWRAP_CACHE_DIR"):
             return Path(setting).expanduser().absolute()
@@ -108,10 +105,7 @@ def _is_private_group(number: int) -> bool:
 
 
 def parse_release(rg: Path) -> tuple[str, str]:
-    """Return the version and target (platform) of an installed rg from its directory's name.
-
-    Return two empty texts if the name does not have the form `ripgrep-{version}-{target}`.
-    """
+    """Return the version and target (platform) of an installed rg from its directory's name."""
     return parse_folder_name(rg.parent.name)
 
 
@@ -138,10 +132,7 @@ def damage(rg: Path) -> str:
 
 
 def why_writable(path: Path) -> str:
-    """Return the reason why another user could have written a file or directory; empty if nobody but root could.
-
-    On Windows, and if the path does not exist, return an empty text.
-    """
+    """Return the reason why another user could have written a file or directory; empty if nobody but root could."""
     if sys.platform == "win32" or not os.path.lexists(path):
         return ""
     state = path.lstat()
@@ -158,14 +149,7 @@ def write_record(rg: Path, sha256: str) -> None:
     (rg.parent / RECORD).write_text(json.dumps(about))
 
 
-VARIABLES = (
-    "RIPWRAP_RG",
-    "RIPWRAP_CACHE_DIR",
-    "RIPWRAP_OFFLINE",
-    "RIPWRAP_MIRROR",
-    "RIPWRAP_VERSION",
-    "RIPWRAP_SHA256",
-)
+VARIABLES = tuple(f"RIPWRAP_{name}" for name in ("RG", "CACHE_DIR", "OFFLINE", "MIRROR", "VERSION", "SHA256"))
 """Environment variables that this package reads."""
 
 
@@ -175,10 +159,7 @@ def offline() -> bool:
 
 
 def mirrors() -> list[str]:
-    """Return the mirrors in `RIPWRAP_MIRROR`, or GitHub if it is not set.
-
-    With `RIPWRAP_OFFLINE`, return only the mirrors that are `file://` addresses.
-    """
+    """Return the mirrors in `RIPWRAP_MIRROR`, or GitHub if it is not set."""
     # Commas separate mirrors. Split at a comma only if an address follows, because a password may contain a comma.
     named = re.split(r",(?=\s*(?:$|,|\w+:))", os.environ.get("RIPWRAP_MIRROR") or BASE_URL)
     return allowed_offline([mirror.strip() for mirror in named if mirror.strip()])

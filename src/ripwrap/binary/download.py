@@ -89,9 +89,16 @@ class Fetcher:
                     digest.update(chunk)
                     into.write(chunk)
             into.flush()
-            if digest.hexdigest() != sha256.lower():
-                raise _checksum_error(url, sha256, digest.hexdigest(), start)
-            return redact(url)
+            shown, actual = redact(url), digest.hexdigest()
+            if actual != sha256.lower():
+                is_archive = start.startswith((b"\x1f\x8b", b"PK"))
+                looks = "" if is_archive else f"; it is not an archive, it starts with {start!r}"
+                said = (
+                    f"{shown} is not the released file{looks}: expected SHA-256 {sha256}, got {actual}. The file was "
+                    "deleted. A proxy or captive portal may have changed it; try another network or RIPWRAP_MIRROR=…"
+                )
+                raise ChecksumMismatchError(said, url=shown, expected=sha256, actual=actual)
+            return shown
 
         return self._from_any_mirror(path, attempt)
 
@@ -248,13 +255,8 @@ def hash_in_sidecar(content: bytes, url: str) -> str:
     }
     if len(found) != 1:
         shown = redact(url)
-        raise DownloadFailedError(
-            HintedText(
-                f"{shown} must have one SHA-256, got {len(found)}: {text[:100]!r}; check the mirror, or pass ",
-                Hint("sha256"),
-            ),
-            url=shown,
-        )
+        said = f"{shown} must have one SHA-256, got {len(found)}: {text[:100]!r}; check the mirror, or pass "
+        raise DownloadFailedError(HintedText(said, Hint("sha256")), url=shown)
     return found.pop().lower()
 
 
@@ -320,15 +322,3 @@ def _transport_error(error: httpx.TransportError, url: str) -> DownloadFailedErr
     ):
         what += "; check the address and password of the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
     return _TransientError(f"{url} could not be fetched: {what}", url=url)
-
-
-def _checksum_error(url: str, expected: str, actual: str, start: bytes) -> ChecksumMismatchError:
-    shown = redact(url)
-    looks = "" if start.startswith((b"\x1f\x8b", b"PK")) else f"; it is not an archive, it starts with {start!r}"
-    return ChecksumMismatchError(
-        f"{shown} is not the released file{looks}: expected SHA-256 {expected}, got {actual}. The file was deleted. A "
-        "proxy or captive portal may have changed it; try another network or RIPWRAP_MIRROR=…",
-        url=shown,
-        expected=expected,
-        actual=actual,
-    )

@@ -19,8 +19,7 @@ import threading
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
@@ -87,7 +86,15 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
         )
     try:
         chunks = _read_zip(archive, name, member) if kind == "zip" else _read_tar(archive, name, member)
-        _copy(chunks, name, into)
+        size = 0
+        for chunk in chunks:
+            size += len(chunk)  # counted, because the size that the archive states may be wrong
+            if size > MAX_BINARY_BYTES:
+                raise ExtractionFailedError(
+                    f"the program in {name} is larger than {MAX_BINARY_BYTES} bytes, so this is not a release of rg; "
+                    "download a release of rg"
+                )
+            into.write(chunk)
     except NotImplementedError as error:
         raise ExtractionFailedError(
             f"{name} is compressed in a way that Python cannot read: {error}; compress the archive with Deflate"
@@ -97,22 +104,6 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise ExtractionFailedError(f"{name} is broken: {error}; download it again") from error
-
-
-def _copy(chunks: Iterator[bytes], name: str, into: IO[bytes]) -> None:
-    """Write chunks to a file; raise an error if the chunks together have more than `MAX_BINARY_BYTES`.
-
-    The bytes are counted, because the size that the archive states may be wrong.
-    """
-    size = 0
-    for chunk in chunks:
-        size += len(chunk)
-        if size > MAX_BINARY_BYTES:
-            raise ExtractionFailedError(
-                f"the program in {name} is larger than {MAX_BINARY_BYTES} bytes, so this is not a release of rg; "
-                "download a release of rg"
-            )
-        into.write(chunk)
 
 
 def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
@@ -298,7 +289,7 @@ def install(
     candidates = platforms.targets(platform or platforms.current(), release.version)
     check = _check_runs if platform is None else None
     folder = dest or cache.folder()
-    with _explain_os_errors(folder):
+    try:
         if dest is not None:
             dest.mkdir(parents=True, exist_ok=True)
             return _install_any(release, candidates, fetcher, dest, _publish_file, check)
@@ -318,6 +309,11 @@ def install(
                 if sys.platform == "win32" or left_over.lstat().st_uid == os.geteuid():
                     shutil.rmtree(left_over, ignore_errors=True)
             return _install_any(release, candidates, fetcher, folder, _publish_folder, check)
+    except OSError as error:
+        raise BinaryError(
+            f"rg cannot be installed into {folder}: {error.strerror or error}. Set RIPWRAP_CACHE_DIR to a directory "
+            "that you can write to, or install rg yourself and set RIPWRAP_RG to its path"
+        ) from error
 
 
 def _find_installed(release: Release, candidates: Sequence[str], folder: Path) -> str:
@@ -337,10 +333,7 @@ def _install_any(
     publish: Callable[[Path, Path], Path],
     check: Callable[[Path, str, str], None] | None,
 ) -> tuple[str, bool]:
-    """Try the targets in order, until an rg could be downloaded and passes `check`; return its path, and True.
-
-    A target is a kind of machine, such as `x86_64-unknown-linux-musl`; several may suit this machine.
-    """
+    """Try the targets in order, until an rg could be downloaded and passes `check`; return its path, and True."""
     failure: BinaryError | None = None
     for target in candidates:
         try:
@@ -378,7 +371,7 @@ def _install(
         rg = staging / cache.NAME
         with tempfile.TemporaryFile(dir=staging) as archive:
             source = fetcher.fetch(f"{release.version}/{asset}", sha256, archive)
-            with _name_source(source):
+            try:
                 with rg.open("xb") as program:
                     extract(archive, asset, f"{folder_name(release.version, target)}/{cache.NAME}", program)
                     program.flush()
@@ -386,6 +379,9 @@ def _install(
                 rg.chmod(0o755)
                 if check is not None:  # an rg for another platform cannot run here
                     check(rg, release.version, asset)
+            except BinaryError as error:
+                error.add_note(f"downloaded from {source}")
+                raise
         cache.write_record(rg, sha256)
         published = publish(staging, folder / folder_name(release.version, target))
     finally:
@@ -447,26 +443,3 @@ def _check_runs(rg: Path, version: str, archive: str) -> None:
         if actual[: len(expected)] != expected:
             raise BinaryError(wrong_release(archive, format_version(actual), version))
         return
-
-
-@contextmanager
-def _name_source(url: str) -> Generator[None]:
-    """Add the address of an archive to errors about its content."""
-    try:
-        yield
-    except BinaryError as error:
-        error.add_note(f"downloaded from {url}")
-        raise
-
-
-@contextmanager
-def _explain_os_errors(folder: Path) -> Generator[None]:
-    """Convert an `OSError` into a `BinaryError` that says what to do."""
-    way_out = (
-        "Set RIPWRAP_CACHE_DIR to a directory that you can write to, or install rg yourself and set RIPWRAP_RG to its "
-        "path"
-    )
-    try:
-        yield
-    except OSError as error:
-        raise BinaryError(f"rg cannot be installed into {folder}: {error.strerror or error}. {way_out}") from error

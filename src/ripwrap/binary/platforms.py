@@ -29,16 +29,8 @@ SUPPORTED = (
     "macOS on x86_64 and arm64; Windows on x86, x86_64 and arm64"
 )
 
-_MACHINES = {
-    "amd64": "x86_64",
-    "x64": "x86_64",
-    "arm64": "aarch64",
-    "armv8l": "armv7",
-    "armv7l": "armv7",
-    "i386": "i686",
-    "i586": "i686",
-    "x86": "i686",
-}
+_NAMES = {"x86_64": "amd64 x64", "aarch64": "arm64", "armv7": "armv8l armv7l", "i686": "i386 i586 x86"}
+_MACHINES = {other: name for name, others in _NAMES.items() for other in others.split()}
 
 
 _ALL = "all tests were run there"
@@ -79,10 +71,7 @@ def current() -> Platform:
 
 
 def describe(here: Platform, implementation: str, python: tuple[int, ...], *, free_threaded: bool = False) -> str:
-    """Return one line with the name of a platform and Python, and with the tests that were run there, if any.
-
-    The tests are described in docs/reference/platforms.md.
-    """
+    """Return one line with the name of a platform and Python, and with the tests that were run there, if any."""
     machine = _MACHINES.get(here.machine.lower(), here.machine.lower())
     libc = f" ({here.libc})" if here.libc else ""
     system = {"Darwin": "macOS"}.get(here.system, here.system)

@@ -273,10 +273,7 @@ def explain(rg: Rg = None) -> tuple[Candidate, ...]:
 
 
 def how_to_install(platform: str = sys.platform) -> str:
-    """Return ways to install rg on a platform (a value of `sys.platform`): commands, and the address of the releases.
-
-    Each way is on a line of its own.
-    """
+    """Return ways to install rg on a platform (a value of `sys.platform`), a line each, and where releases are."""
     system = _INSTALL_COMMANDS.get(platform, ("your system's package manager, package ripgrep",))
     ways = (
         str(Hint(kind="install", target="ripwrap[bin]")),
@@ -347,10 +344,7 @@ def install_blocking(
     platform: platforms.Platform | None = None,
     advice: HintedText | None = None,
 ) -> RgBinary:
-    """Download, verify and install a release of rg, blocking; see `install()`.
-
-    An rg for another `platform` is not run. `advice` is the end of an error that the release cannot be downloaded.
-    """
+    """Download, verify and install a release of rg, blocking; see `install()`."""
     from ripwrap.binary import installer  # late: it imports httpx and filelock
 
     check_timeout(timeout)
@@ -431,10 +425,7 @@ def _install_missing(places: str, timeout: float | None) -> RgBinary:
 
 
 def _offline_instructions() -> str:
-    """Return instructions for installing a release on a machine without a network.
-
-    If there is no release for this platform, return the text of `UnsupportedPlatformError`, which lists other ways.
-    """
+    """Return instructions for installing a release on a machine without a network."""
     version = cache.version_to_install()
     try:
         target = platforms.targets(platforms.current(), version)[0]

@@ -1,23 +1,12 @@
 """Command `ripwrap agent`: put ripwrap into the configuration of agents, take it out, and list where it is."""
 
 import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from ripwrap._agents.plan import (
-    CLIENTS,
-    ClientName,
-    ConfigChange,
-    Target,
-    is_used,
-    plan_install,
-    plan_uninstall,
-    program_missing,
-    state_of,
-    targets,
-    write,
-)
+from ripwrap._agents.plan import CLIENTS, ClientName, ConfigChange, Target, is_used, planned, state_of, targets, write
 from ripwrap._system.safe_write import Disk
 from ripwrap._text import shown
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, CommandGroup, Option
@@ -53,8 +42,8 @@ def install(
         raise ValueError(f"no agent is in use here; name one of {', '.join(CLIENTS)}")
     if hook and "claude" not in chosen:
         raise ValueError("--hook is for claude alone; leave it out, or name claude")
-    changes = plan_install(_targets(chosen, project, user=user, hook=hook))
-    if program_missing():
+    changes = [planned(one, install=True) for one in _targets(chosen, project, user=user, hook=hook)]
+    if shutil.which("ripwrap") is None:
         complain(
             "the program ripwrap is not in PATH, so clients may not find it; install it, e.g. with pipx or uv tool"
         )
@@ -76,7 +65,8 @@ def uninstall(
     for target in found:
         if state_of(target) == "yours":
             complain(f"{target.client}: {target.path}: install did not write this, so it stays")
-    return _finish(plan_uninstall(found), "nothing is installed", color, dry_run=dry_run)
+    changes = [planned(one, install=False) for one in found if os.path.lexists(one.path)]
+    return _finish(changes, "nothing is installed", color, dry_run=dry_run)
 
 
 def list_agents(*, cwd: Cwd = ".") -> int:

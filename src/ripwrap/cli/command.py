@@ -289,26 +289,22 @@ class Command:
 
     def _named(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the keyword arguments of `run` for the values of flags."""
-        named, groups = dict[str, Any](), dict[str, dict[str, Any]]()
-        hints = get_type_hints(self.run)
+        named, hints = dict[str, Any](), get_type_hints(self.run)
+        groups: dict[str, dict[str, Any]] = {name: {} for name, hint in hints.items() if is_dataclass(hint)}
         if any(one.checked for one in self.parameters[1]):
             level = given.pop("unrestricted", 0)
             keys = {one.key for one in self.parameters[1]}
             named |= self._defaults
             named |= {key: True for opened in _UNRESTRICTED[:level] for key in opened if key in keys}
         for one in self.parameters[1]:
-            if one.key not in given:
-                continue
-            if is_dataclass(hints[one.argument]):
-                groups.setdefault(one.argument, {})[one.key] = given[one.key]
-            else:
-                named[one.key] = given[one.key]
+            if one.key in given:
+                groups.get(one.argument, named)[one.key] = given[one.key]
         return named | {name: hints[name](**values) for name, values in groups.items()}
 
     def _unknown(self, name: str, advice: str) -> str:
         """Return an error message about an unknown flag, with a flag of the same meaning or of a similar name."""
-        if said := explain_missing(name):
-            return said
+        if missing := next((one for one in MISSING if name in one.flags), None):
+            return f"{name} is not an option of ripwrap: {missing.reason}; {missing.instead}"
         names = (one for each in self.parameters[1] for one in each.names if one.startswith(END))
         plain = {one.removeprefix(END).replace("-", "_"): one for one in names}
         meant = suggest(name.removeprefix(END).replace("-", "_"), plain)
@@ -376,50 +372,29 @@ class Missing(NamedTuple):
     instead: str
 
 
-MISSING = (
-    Missing(
-        ("--pre", "--no-pre", "--pre-glob"),
-        "rg would start a program for each file",
-        "use --inside for archives, notebooks and documents",
-    ),
-    Missing(("--hostname-bin",), "rg would start a program", "write the name into --hyperlink-format"),
-    Missing(("--colors",), "the colors are fixed", "use --color=never for none"),
-    Missing(
-        ("--context-separator", "--no-context-separator", "--field-context-separator", "--field-match-separator"),
-        "the separators are fixed",
-        "use --null for paths, or --json",
-    ),
-    Missing(("--path-separator",), "such paths could not be opened", "replace it in the output"),
-    Missing(
-        ("--include-zero", "--no-include-zero"), "files without a match have no count", "use --files-without-match"
-    ),
-    Missing(
-        ("--max-columns-preview", "--no-max-columns-preview"),
-        "a long line is omitted as a whole",
-        "use --only-matching for its matches",
-    ),
-    Missing(
-        ("--no-ignore-messages", "--ignore-messages"),
-        "rules that cannot be read are always named, on stderr",
-        "send stderr elsewhere",
-    ),
-    Missing(
-        ("--debug", "--trace"), "the log is for developers of rg", "use `ripwrap why FILE`, or --coverage with a search"
-    ),
-    Missing(("--sort-files", "--no-sort-files"), "it is an old name", "use --sort=path"),
-    Missing(("--auto-hybrid-regex", "--no-auto-hybrid-regex"), "it is an old name", "use --engine=auto"),
-    Missing(("--no-pcre2-unicode",), "it is an old name", "use --no-unicode"),
-    Missing(("--pcre2-unicode",), "it is an old name", "use --unicode"),
-    Missing(("--maxdepth",), "it is an old name", "use --max-depth"),
-    Missing(("--passthrough",), "it is an old name", "use --passthru"),
-    Missing(("--no-encoding",), "it undoes --encoding", "leave both out"),
-    Missing(("--no-json",), "records are printed only with --json", "leave it out"),
-    Missing(("--generate",), "it makes files for rg", "use `ripwrap --install-completion` for completion"),
-    Missing(("--pcre2-version",), "it describes rg", "use `ripwrap doctor`"),
+_MISSING = """\
+--pre --no-pre --pre-glob: rg would start a program for each file; use --inside for archives, notebooks and documents
+--hostname-bin: rg would start a program; write the name into --hyperlink-format
+--colors: the colors are fixed; use --color=never for none
+--context-separator --no-context-separator \
+--field-context-separator --field-match-separator: the separators are fixed; use --null for paths, or --json
+--path-separator: such paths could not be opened; replace it in the output
+--include-zero --no-include-zero: files without a match have no count; use --files-without-match
+--max-columns-preview --no-max-columns-preview: a long line is omitted as a whole; use --only-matching for its matches
+--no-ignore-messages --ignore-messages: rules that cannot be read are always named, on stderr; send stderr elsewhere
+--debug --trace: the log is for developers of rg; use `ripwrap why FILE`, or --coverage with a search
+--sort-files --no-sort-files: it is an old name; use --sort=path
+--auto-hybrid-regex --no-auto-hybrid-regex: it is an old name; use --engine=auto
+--no-pcre2-unicode: it is an old name; use --no-unicode
+--pcre2-unicode: it is an old name; use --unicode
+--maxdepth: it is an old name; use --max-depth
+--passthrough: it is an old name; use --passthru
+--no-encoding: it undoes --encoding; leave both out
+--no-json: records are printed only with --json; leave it out
+--generate: it makes files for rg; use `ripwrap --install-completion` for completion
+--pcre2-version: it describes rg; use `ripwrap doctor`
+"""
+MISSING = tuple(
+    Missing(tuple(flags.split()), *about.split("; "))
+    for flags, about in (line.split(": ") for line in _MISSING.splitlines())
 )
-
-
-def explain_missing(flag: str) -> str:
-    """Return an error message about a flag of rg that is missing; empty for any other flag."""
-    found = next((one for one in MISSING if flag in one.flags), None)
-    return "" if found is None else f"{flag} is not an option of ripwrap: {found.reason}; {found.instead}"

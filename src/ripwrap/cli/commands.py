@@ -142,10 +142,7 @@ def _call(command: Command, title: str, words: Sequence[Word]) -> int:
 
 
 def _refuse_misspelled(word: str, rest: Sequence[str]) -> None:
-    """Raise `ValueError` for a word like a command, such as `serach`.
-
-    It is a pattern only if the other words are paths that exist.
-    """
+    """Raise `ValueError` for a word like a command, such as `serach`."""
     if suggest(word, NAMES):
         from ripwrap.cli.search import search
 
@@ -171,10 +168,7 @@ def _print(text: str) -> int:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command in `arguments`, and return its exit code; `None` is the command line of this process.
-
-    Most commands have the exit codes of rg: 0 if something was found, 1 if nothing was found, and 2 after an error.
-    """
+    """Run the command in `arguments`, and return its exit code; `None` is the command line of this process."""
     for stream in (sys.stdout, sys.stderr):  # a question mark for a character that the console cannot show
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -99,19 +99,14 @@ def run_completion(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_SCRIPTS[chosen], "utf-8", newline="\n")
     if output is None and startup is not None:
-        _add_line(startup, line.format(path))
+        text = startup.read_text("utf-8") if startup.exists() else ""
+        line = f"{line.format(path)}  # completion of ripwrap"
+        if line not in text.splitlines():
+            startup.parent.mkdir(parents=True, exist_ok=True)
+            with startup.open("a", encoding="utf-8") as file:
+                file.write("\n" * (bool(text) and not text.endswith("\n")) + line + "\n")
     print(f"wrote {shown(str(path))}; open a new shell to use it")
     return FOUND
-
-
-def _add_line(startup: Path, line: str) -> None:
-    """Add a line to the startup file of a shell, unless it has the line."""
-    text = startup.read_text("utf-8") if startup.exists() else ""
-    line = f"{line}  # completion of ripwrap"
-    if line not in text.splitlines():
-        startup.parent.mkdir(parents=True, exist_ok=True)
-        with startup.open("a", encoding="utf-8") as file:
-            file.write("\n" * (bool(text) and not text.endswith("\n")) + line + "\n")
 
 
 def complete(words: Sequence[str]) -> Iterator[Candidate]:

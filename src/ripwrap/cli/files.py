@@ -2,15 +2,12 @@
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import Annotated, Any, Unpack
 
 from ripwrap import sync
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option, Texts
 from ripwrap.cli.flags import (
-    FILES,
-    HERE,
-    STREAMS,
     AllPaths,
     Color,
     Json,
@@ -28,10 +25,6 @@ from ripwrap.cli.output import print_entry, print_json, print_nothing, print_rea
 from ripwrap.cli.terminal import FOUND, NOTHING, glob_hint
 from ripwrap.options import FileOptions, SearchOptions
 
-if TYPE_CHECKING:
-    from ripwrap.places.where import Items
-
-
 Exclude = Annotated[Texts, Option("Leave out files and directories of this name", GROUPS["files"], "NAME")]
 
 
@@ -41,8 +34,8 @@ def run_files(
     null: Null = False,
     color: Color = "auto",
     quiet: Quiet = False,
-    place: PlaceFlags = FILES,
-    run: StreamOptions = STREAMS,
+    place: PlaceFlags,
+    run: StreamOptions,
     **options: Unpack[FileOptions],
 ) -> int:
     """List the files that a search would read."""
@@ -60,8 +53,8 @@ def run_tree(
     *,
     limit: Limit = 50,
     exclude: Exclude = (".opencode",),
-    place: PlaceFlags = FILES,
-    run: RunOptions = HERE,
+    place: PlaceFlags,
+    run: RunOptions,
     **options: Unpack[FileOptions],
 ) -> int:
     """Show files as a tree, shortened to --limit entries."""
@@ -70,22 +63,17 @@ def run_tree(
     if path and place.on is None and not os.path.isdir(root):
         if place.rev is None:
             raise _no_directory(path)
-        root, given = run.cwd, {"where": _names_in_revision(path, place, run)}
+        from ripwrap.places.where import Items  # late: few trees need it
+
+        below = os.path.relpath(os.path.join(run.cwd, path), run.cwd)
+        above = f"{below.replace(os.sep, '/')}/"
+        names = list(sync.files(cwd=run.cwd, paths=path, rg=run.rg, **place.options()))
+        if not all(name.startswith(above) for name in names):
+            raise _no_directory(path)
+        root, given = run.cwd, {"where": Items([(name.removeprefix(above), b"") for name in names])}
     return print_results(
         lambda: sync.tree(cwd=root, limit=limit, exclude=exclude, rg=run.rg, **given, **options), print_entry, run
     )
-
-
-def _names_in_revision(path: str, place: PlaceFlags, run: RunOptions) -> "Items":
-    """Return the files below a directory that is only in a revision, by their names, without contents."""
-    from ripwrap.places.where import Items  # late: few trees need it
-
-    below = os.path.relpath(os.path.join(run.cwd, path), run.cwd)
-    above = f"{below.replace(os.sep, '/')}/"
-    names = list(sync.files(cwd=run.cwd, paths=path, rg=run.rg, **place.options()))
-    if not all(name.startswith(above) for name in names):
-        raise _no_directory(path)
-    return Items([(name.removeprefix(above), b"") for name in names])
 
 
 def _no_directory(path: str) -> ValueError:
@@ -129,7 +117,7 @@ def run_why(
     file: Annotated[str, Option("File or directory to explain")],
     /,
     *paths: Annotated[str, Option("Files and directories of the search [default: all]")],
-    run: RunOptions = HERE,
+    run: RunOptions,
     **options: Unpack[SearchOptions],
 ) -> int:
     """Show why a search reads a file, or does not."""
@@ -158,8 +146,8 @@ def run_files_matching(
         Texts, Option("Pattern that must not match; may be repeated", GROUPS["pattern"], "PATTERN")
     ] = (),
     null: Null = False,
-    place: PlaceFlags = FILES,
-    run: RunOptions = HERE,
+    place: PlaceFlags,
+    run: RunOptions,
     **options: Unpack[SearchOptions],
 ) -> int:
     """List the files that match several patterns, on any lines."""

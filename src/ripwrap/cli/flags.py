@@ -56,7 +56,6 @@ class StreamOptions(RunOptions):
     no_config: Annotated[bool, Option("Accepted; files of rg's options are never read", RIPWRAP)] = False
 
 
-HERE = RunOptions()
 STREAMS = StreamOptions()
 
 NOT_FOR_REPLACE = ("invert_match", "passthru", "replace", "no_line_number")
@@ -90,11 +89,7 @@ _LIBRARY_ONLY = ("program", "source")
 
 
 def spell_as_flag(hint: Hint) -> str | None:
-    """Return the text of a hint for a user of the command line; `None` if no flag or command does the same.
-
-    A hint is an option, a call, or a package to install. `fixed_strings=True` becomes `--fixed-strings`, and a call
-    becomes a command in backticks.
-    """
+    """Return the text of a hint for a user of the command line; `None` if no flag or command does the same."""
     if hint.kind == "install":
         return str(hint)
     if hint.option in _LIBRARY_ONLY:
@@ -143,7 +138,7 @@ class PatternFlags:
 
     def of(self, pattern: str | None, paths: Sequence[str], cwd: str) -> tuple[str | tuple[str, ...], Sequence[str]]:
         """Return the patterns and paths of a search, of which `pattern` and `paths` are the arguments."""
-        if self == NO_PATTERNS:
+        if not (self.regexp or self.file):
             if pattern is None:
                 raise ValueError("PATTERN is missing; see `ripwrap search --help`")
             return pattern, paths
@@ -154,13 +149,7 @@ class PatternFlags:
         several = several or MATCHES_NOTHING
         return several, paths if pattern is None else (pattern, *paths)
 
-    @property
-    def reads_stdin(self) -> bool:
-        """True if standard input has patterns, and so is not searched."""
-        return STDIN in self.file
 
-
-NO_PATTERNS = PatternFlags()
 MATCHES_NOTHING = (r"[^\s\S]",)
 """Patterns of an empty file of patterns; the library takes no empty list."""
 
@@ -232,7 +221,6 @@ class LineFlags:
 
 
 PLAIN = LineFlags()
-LINES = ModeFlags()
 
 
 @dataclass(frozen=True)
@@ -281,9 +269,6 @@ class ManyRoots:
         if lone and not self.repositories:
             raise ValueError(f"{lone[0]} needs --repositories; add --repositories, or leave {lone[0]} out")
         return bool(self.repositories)
-
-
-NO_NEAR, NO_ROOTS, IN_CWD = NearOptions(), ManyRoots(), SearchRun()
 
 
 @dataclass(frozen=True)
@@ -361,9 +346,6 @@ class HistoryFlags:
         if self.since is not None and not self.history:
             raise ValueError("--since needs --history; add --history, or leave --since out")
         return self.history
-
-
-FILES, NO_HISTORY = PlaceFlags(), HistoryFlags()
 
 
 def placed(

@@ -94,10 +94,7 @@ _CONNECT_SECONDS = 10
 
 
 def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool) -> int:
-    """Print the matches of many roots, one root after another, and return the exit code.
-
-    With `count`, print the number of matching lines of each root that has such lines.
-    """
+    """Print the matches of many roots, one root after another, and return the exit code."""
     for name in ("context", "before_context", "after_context", "passthru"):
         if search.options.get(name):
             raise ValueError(f"--repositories prints no context; leave out --{name.replace('_', '-')}")

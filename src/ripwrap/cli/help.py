@@ -94,10 +94,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _names(parameter: Parameter) -> str:
-    """Return the names of a flag and the placeholder of its value.
-
-    If the help text shows a default, also return the names that negate the flag, such as `--no-hidden`.
-    """
+    """Return the names of a flag and the placeholder of its value."""
     option, names = parameter.option, [*parameter.names]
     if _default(parameter):
         names += option.off

@@ -16,7 +16,7 @@ from ripwrap import sync
 from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import plural, shown
 from ripwrap.cli.command import Command, CommandGroup, Option
-from ripwrap.cli.flags import PLAIN, EmbedderName, HybridWeight, Json, Limit, LineFlags, Pattern, ResultLimit, RgPath
+from ripwrap.cli.flags import EmbedderName, HybridWeight, Json, Limit, LineFlags, Pattern, ResultLimit, RgPath
 from ripwrap.cli.grep import print_grep
 from ripwrap.cli.lines import LinePrinter
 from ripwrap.cli.output import print_all, print_chunk, print_fields, print_json, print_refreshed, printed_warnings
@@ -179,7 +179,7 @@ def grep(
     /,
     *,
     limit: Limit = None,
-    lines: LineFlags = PLAIN,
+    lines: LineFlags,
     refresh: Refresh = True,
     settings: GrepOptions = GrepOptions(),
     json: Json = False,

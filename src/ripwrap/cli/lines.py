@@ -21,10 +21,7 @@ MAGENTA, GREEN, RED, RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
 
 
 def warn_of_binary(path: str | None, offset: int | None) -> None:
-    """Print a warning, as rg does, that the search of a file may have ended at the NUL byte at `offset`.
-
-    If `offset` is None, print nothing.
-    """
+    """Print a warning, as rg does, that the search of a file may have ended at the NUL byte at `offset`."""
     if offset is not None:
         where = shown(path or "<stdin>")
         complain(
@@ -88,7 +85,6 @@ class LinePrinter(PathPrinter):
     """Printer of the messages of a search, with the original bytes in a pipe, and with escapes on a terminal."""
 
     def __init__(self, flags: LineFlags = PLAIN, options: Mapping[str, object] | None = None, cwd: str = ".") -> None:
-        """Set how lines are printed."""
         super().__init__(flags, cwd)
         given = options or {}
         terminal = sys.stdout.isatty()

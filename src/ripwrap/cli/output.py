@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 
+from ripwrap._ripgrep.decoder import encode
 from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
-from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json, text_of, to_envelope
+from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json, text_of
 from ripwrap.cli.flags import STREAMS, RunOptions, StreamOptions, spell_as_flag
 from ripwrap.cli.lines import print_line, write
 from ripwrap.cli.terminal import FAILED, FOUND, NOTHING, complain, glob_hint, shows_color, styled
@@ -76,7 +77,7 @@ def print_nothing(_: object) -> None:
 
 def print_record(item: Message) -> None:
     """Print a message as rg prints it with `--json`."""
-    _print_json(json.dumps(record(item), ensure_ascii=False, separators=(",", ":")).encode())
+    _print_json(encode(item).removesuffix(b"\n"))
 
 
 def print_errors(found: Iterable[PathError], *, messages: bool) -> bool:
@@ -88,10 +89,7 @@ def print_errors(found: Iterable[PathError], *, messages: bool) -> bool:
 
 
 class _WarningPrinter(logging.Handler):
-    """Logging handler that prints warnings of the library, and sets `any` to True after a warning.
-
-    A note, e.g. that an index was rebuilt, is printed, too, but it does not set `any`.
-    """
+    """Logging handler that prints warnings of the library, and sets `any` to True after a warning."""
 
     any = False
     messages = True
@@ -146,10 +144,7 @@ def print_reason(reason: "Reason") -> None:
 
 
 def print_coverage(coverage: "Coverage", *, as_json: bool) -> None:
-    """Print to stderr how many files were searched, and one skipped file for each reason to skip files.
-
-    With `as_json`, print the coverage as one line of JSON to stdout instead.
-    """
+    """Print to stderr how many files were searched, and one skipped file for each reason to skip files."""
     if as_json:
         print_json(coverage)
         return
@@ -232,28 +227,3 @@ def _format_value(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S} UTC"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-_RECORDS: Mapping[str, tuple[str, ...]] = {
-    "begin": ("path",),
-    **dict.fromkeys(("match", "context"), ("path", "lines", "line_number", "absolute_offset", "submatches")),
-    "end": ("path", "binary_offset", "stats"),
-    "summary": ("elapsed_total", "stats"),
-}
-"""Fields of the records of `rg --json` (https://docs.rs/grep-printer, JSON)."""
-
-
-def record(message: Message) -> dict[str, Any]:
-    """Return the record of `rg --json` for a message."""
-    dumped = message.model_dump()
-    return {"type": message.type, "data": {name: _enveloped(name, dumped[name]) for name in _RECORDS[message.type]}}
-
-
-def _enveloped(name: str, value: Any) -> Any:
-    """Return a value with its texts as objects, which may have bytes; rg leaves out a replacement that is null."""
-    if isinstance(value, tuple):
-        return [
-            {key: _enveloped(key, one) for key, one in hit.items() if (key, one) != ("replacement", None)}
-            for hit in cast("tuple[dict[str, Any], ...]", value)
-        ]
-    return to_envelope(raw_bytes(value)) if isinstance(value, str) and name != "human" else value

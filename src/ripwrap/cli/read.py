@@ -10,20 +10,7 @@ from ripwrap._code.outline import outline_rows
 from ripwrap._operations.expand import EXPAND_LINES, ExpandTo
 from ripwrap._text import shown
 from ripwrap.cli.command import GROUPS, SETUP_EXIT_CODES, Command, Option
-from ripwrap.cli.flags import (
-    FILES,
-    HERE,
-    PLAIN,
-    AllPaths,
-    Cwd,
-    Json,
-    Limit,
-    LineFlags,
-    PlaceFlags,
-    ResultLimit,
-    RgPath,
-    RunOptions,
-)
+from ripwrap.cli.flags import AllPaths, Cwd, Json, Limit, LineFlags, PlaceFlags, ResultLimit, RgPath, RunOptions
 from ripwrap.cli.lines import LinePrinter, print_line
 from ripwrap.cli.output import print_all, print_chunk, print_json, print_reference, print_results
 from ripwrap.cli.replace import SHOW, WriteOptions, show_or_write
@@ -124,7 +111,7 @@ def run_rank(
     /,
     *paths: AllPaths,
     limit: ResultLimit = 10,
-    run: RunOptions = HERE,
+    run: RunOptions,
     **options: Unpack[FileOptions],
 ) -> int:
     """Find code by words or a name, best first."""
@@ -146,8 +133,8 @@ def run_refs(
     /,
     *paths: AllPaths,
     limit: Limit = 1000,
-    place: PlaceFlags = FILES,
-    run: RunOptions = HERE,
+    place: PlaceFlags,
+    run: RunOptions,
     **options: Unpack[FileOptions],
 ) -> int:
     """Find the definitions, imports, calls and mentions of a name."""
@@ -182,8 +169,8 @@ def run_code(
     ] = None,
     limit: Limit = None,
     write: WriteOptions = SHOW,
-    lines: LineFlags = PLAIN,
-    run: RunOptions = HERE,
+    lines: LineFlags,
+    run: RunOptions,
     **options: Unpack[FileOptions],
 ) -> int:
     """Search code by its syntax, with a pattern of ast-grep, or replace it."""

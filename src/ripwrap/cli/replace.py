@@ -9,7 +9,7 @@ from ripwrap import sync
 from ripwrap._edits.planning import MAX_BYTES
 from ripwrap._text import plural
 from ripwrap.cli.command import SETUP_EXIT_CODES, Command, Option
-from ripwrap.cli.flags import HERE, NOT_FOR_REPLACE, Color, Cwd, Json, Pattern, RunOptions
+from ripwrap.cli.flags import NOT_FOR_REPLACE, Color, Cwd, Json, Pattern, RunOptions
 from ripwrap.cli.output import print_json
 from ripwrap.cli.terminal import FAILED, FOUND, NOTHING, When, colored_diff, complain, shows_color
 from ripwrap.edits import AppliedEdits, EditPlan, FileEdits
@@ -56,7 +56,7 @@ def run_replace(
     max_bytes: Annotated[int, Option("Maximum size of a file, and of all edits, in bytes", value="NUM")] = MAX_BYTES,
     write: WriteOptions = SHOW,
     color: Color = "auto",
-    run: RunOptions = HERE,
+    run: RunOptions,
     **options: Unpack[SearchOptions],
 ) -> int:
     r"""Show a diff of replacements, or write them with --apply.

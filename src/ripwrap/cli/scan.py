@@ -11,7 +11,7 @@ from ripwrap._scan.rules import SECRET_RULES, Rule, load_rules
 from ripwrap._scan.scan import REFUSED
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.command import Command, Option
-from ripwrap.cli.flags import FILES, NO_HISTORY, Cwd, HistoryFlags, Json, Limit, PlaceFlags, RgPath, placed
+from ripwrap.cli.flags import Cwd, HistoryFlags, Json, Limit, PlaceFlags, RgPath, placed
 from ripwrap.cli.output import print_json, printed_warnings
 from ripwrap.cli.terminal import FAILED, FOUND, NOTHING
 from ripwrap.errors import Hint, combination_error
@@ -45,8 +45,8 @@ def run_scan(
     overlaps: Annotated[bool, Option("Report all texts, also overlapping ones", SCAN)] = False,
     redact: Annotated[bool, Option("Print paths, lines and rules, but not the texts", SCAN)] = False,
     limit: Limit = None,
-    place: PlaceFlags = FILES,
-    history: HistoryFlags = NO_HISTORY,
+    place: PlaceFlags,
+    history: HistoryFlags,
     json: Json = False,
     cwd: Cwd = ".",
     rg: RgPath = None,

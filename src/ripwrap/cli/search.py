@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 from ripwrap import sync
 from ripwrap.cli.command import STDIN, Command, Option
 from ripwrap.cli.flags import (
-    FILES,
-    HERE,
-    IN_CWD,
-    LINES,
     MATCHES_NOTHING,
-    NO_HISTORY,
-    NO_NEAR,
-    NO_PATTERNS,
-    NO_ROOTS,
-    PLAIN,
     CoverageFlag,
     HistoryFlags,
     Limit,
@@ -48,16 +39,16 @@ def run_search(
     pattern: Annotated[str | None, Option("Regular expression to search for, unless -e or -f is given")] = None,
     /,
     *paths: Annotated[str, Option("Files and directories [default: a pipe, or all]; - is stdin")],
-    patterns: PatternFlags = NO_PATTERNS,
-    modes: ModeFlags = LINES,
-    lines: LineFlags = PLAIN,
+    patterns: PatternFlags,
+    modes: ModeFlags,
+    lines: LineFlags,
     limit: Limit = None,
     coverage: CoverageFlag = False,
-    near: NearOptions = NO_NEAR,
-    place: PlaceFlags = FILES,
-    history: HistoryFlags = NO_HISTORY,
-    many: ManyRoots = NO_ROOTS,
-    run: SearchRun = IN_CWD,
+    near: NearOptions,
+    place: PlaceFlags,
+    history: HistoryFlags,
+    many: ManyRoots,
+    run: SearchRun,
     **options: Unpack[SearchOptions],
 ) -> int:
     """Search files for a regular expression."""
@@ -73,7 +64,7 @@ def run_search(
     if many.asked():
         from ripwrap.cli.grep import search_repositories
 
-        if named or place != FILES or any({**given, "count": False}.values()):
+        if named or place != PlaceFlags() or any({**given, "count": False}.values()):
             raise ValueError(
                 "--repositories takes no PATH, no place such as --on, and no --coverage, --near, --history, --quiet, "
                 "--files-with-matches, --files-without-match or --count-matches; leave them out"
@@ -84,8 +75,8 @@ def run_search(
 
         refuse_together("history", {**given, "history": False})
         return search_history(replace(search, paths=named), history_options(place, history, named))
-    elsewhere = place.rev is not None or place.on is not None or run.cwd != HERE.cwd or coverage
-    piped = not named and not elsewhere and not patterns.reads_stdin and stdin_is_pipe()
+    elsewhere = place.rev is not None or place.on is not None or run.cwd != "." or coverage
+    piped = not named and not elsewhere and STDIN not in patterns.file and stdin_is_pipe()
     groups = [(STDIN,)] if piped else [named] if coverage or near.near else _around_stdin(named)
     searches = list[TerminalSearch]()
     for group in groups:

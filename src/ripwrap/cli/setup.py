@@ -85,7 +85,13 @@ def run_doctor(*, rg: RgPath = None) -> int:
     free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     python = sys.implementation.name, tuple(sys.version_info[:2])
     print(describe(current(), *python, free_threaded=free_threaded))
-    _print_extras()
+    there = [extra for extra in extras() if not missing_packages(extra)]
+    print(f"{_styled('ripwrap', 'bold')} {_styled(version(), 'bold green')}, extras: {', '.join(there)}")
+    for command, needed in NEEDED.items():
+        if missing := [name for extra in needed for name in needed_packages(extra)]:
+            install = Hint(kind="install", target=f"ripwrap[{','.join(needed)}]")
+            mark, named = _styled("✗", "dim"), _styled(f"ripwrap {command}", "bold")
+            print(f"{mark} {named} needs {', '.join(dict.fromkeys(missing))}: {install}")
     places = binary.explain(rg)
     for place in places:
         mark = _styled("✓", "green") if place.usable else _styled("✗", "dim")
@@ -102,17 +108,6 @@ def run_doctor(*, rg: RgPath = None) -> int:
     release = _styled(format_version(found.version), "bold green")
     print(f"{_styled('rg', 'bold')} {release}, features: {features}\n{shown(found.path)}")
     return FOUND
-
-
-def _print_extras() -> None:
-    """Print the version, the extras that are installed, and the commands for which a package is missing."""
-    there = [extra for extra in extras() if not missing_packages(extra)]
-    print(f"{_styled('ripwrap', 'bold')} {_styled(version(), 'bold green')}, extras: {', '.join(there)}")
-    for command, needed in NEEDED.items():
-        if missing := [name for extra in needed for name in needed_packages(extra)]:
-            install = Hint(kind="install", target=f"ripwrap[{','.join(needed)}]")
-            mark, named = _styled("✗", "dim"), _styled(f"ripwrap {command}", "bold")
-            print(f"{mark} {named} needs {', '.join(dict.fromkeys(missing))}: {install}")
 
 
 def _styled(text: str, style: str) -> str:

@@ -56,10 +56,7 @@ def glob_hint(path: object) -> str:
 
 
 def invalid_options(error: "ValidationError") -> Iterator[str]:
-    """Yield an error message for each option with a wrong value.
-
-    The message says which values are allowed. For an option that takes any text, the message has Pydantic's reason.
-    """
+    """Yield an error message for each option with a wrong value."""
     hints = option_hints()
     given = {str(problem["loc"][0]): problem for problem in reversed(error.errors())}
     for name, problem in reversed(given.items()):

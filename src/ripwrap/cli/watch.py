@@ -7,7 +7,7 @@ from typing import Unpack
 
 from ripwrap import sync
 from ripwrap.cli.command import Command
-from ripwrap.cli.flags import HERE, PLAIN, AllPaths, LineFlags, Pattern, RunOptions
+from ripwrap.cli.flags import AllPaths, LineFlags, Pattern, RunOptions
 from ripwrap.cli.lines import LinePrinter, write
 from ripwrap.cli.output import print_json, printed_warnings
 from ripwrap.cli.terminal import FOUND
@@ -16,12 +16,7 @@ from ripwrap.options import SearchOptions
 
 
 def run_watch(
-    pattern: Pattern,
-    /,
-    *paths: AllPaths,
-    lines: LineFlags = PLAIN,
-    run: RunOptions = HERE,
-    **options: Unpack[SearchOptions],
+    pattern: Pattern, /, *paths: AllPaths, lines: LineFlags, run: RunOptions, **options: Unpack[SearchOptions]
 ) -> int:
     """Search again each time files change, until Ctrl-C.
 

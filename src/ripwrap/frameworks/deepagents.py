@@ -34,7 +34,7 @@ try:
     )
     from deepagents.backends.utils import compile_grep_include_glob, normalize_read_bounds
 except ImportError as _error:
-    raise missing_framework("deepagents", "deepagents 0.7.32", _error) from _error
+    raise missing_framework("deepagents", "deepagents 0.7.13", _error) from _error
 
 from ripwrap import sync
 from ripwrap._text import byte_order_mark, is_binary

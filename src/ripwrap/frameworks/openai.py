@@ -15,7 +15,7 @@ try:
     from openai.types.responses.response_input_param import FunctionCallOutput
     from openai.types.shared_params import FunctionDefinition
 except ImportError as _error:
-    raise missing_framework("openai", "openai 3.54", _error) from _error
+    raise missing_framework("openai", "openai 1.99.2", _error) from _error
 
 from ripwrap import Workspace, sync
 

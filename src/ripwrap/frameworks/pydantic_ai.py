@@ -24,7 +24,7 @@ try:
         WorkspaceUnavailableError,
     )
 except ImportError as _error:
-    raise missing_framework("pydantic_ai", "pydantic-ai-slim 2.68", _error) from _error
+    raise missing_framework("pydantic_ai", "pydantic-ai-slim 2.62", _error) from _error
 
 import anyio.to_thread
 

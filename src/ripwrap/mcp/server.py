@@ -35,7 +35,7 @@ from ripwrap.mcp.clients import (
     may_send_texts,
 )
 from ripwrap.options import StrPath
-from ripwrap.workspace.arguments import TOOL_ERRORS, Needed, comma_separated, find_tool, tool_names
+from ripwrap.workspace.arguments import TOOL_ERRORS, Needed, comma_separated, find_tool, implied_arguments, tool_names
 from ripwrap.workspace.deny import DenyRules
 from ripwrap.workspace.sandbox import file_path
 
@@ -478,7 +478,7 @@ async def _call(context: ServerContext, call: _Call) -> types.CallToolResult | t
     under_way = _RunningCall(tool.counts, structured=context.lifespan_context.offer.structured)
     async with anyio.create_task_group() as group:
         group.start_soon(under_way.report, context.session)
-        await under_way.run(workspace, tool.name, call.arguments or {})
+        await under_way.run(workspace, tool.name, {**implied_arguments(call.name), **(call.arguments or {})})
         group.cancel_scope.cancel()
     return under_way.result
 

@@ -35,8 +35,8 @@ from ripwrap.errors import Hint, HintedText, MissingPackageError
 from ripwrap.models import PathError
 from ripwrap.options import Directories, FileOptions, SearchOptions, size_in_bytes
 from ripwrap.places.items import Batches, ItemPlace, listed
-from ripwrap.sources.archives import ArchiveSource, check_inside, format_of
-from ripwrap.sources.base import AnyItems, Item, Source, find_format
+from ripwrap.sources.archives import ArchiveSource, check_inside
+from ripwrap.sources.base import AnyItems, Item, Source, find_format, format_of
 from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.sources.git_history import HistorySource, check_date
 from ripwrap.sources.git_process import holds
@@ -285,11 +285,7 @@ class _Inside:
 
 
 def in_files(
-    query: Query,
-    inside: str | Iterable[str],
-    limits: ArchiveLimits = ArchiveLimits(),
-    *,
-    inner: Place | None = None,
+    query: Query, inside: str | Iterable[str], limits: ArchiveLimits = ArchiveLimits(), *, inner: Place | None = None
 ) -> Query:
     """Return the query that searches files, and inside of archives, notebooks and documents."""
     return replace(query, place=InsidePlace(check_inside(inside), limits, inner))
@@ -325,7 +321,11 @@ class Detection:
         """Return the files of each encoding, and True if files may be missing, because the time limit was reached."""
         seconds = None if seconds is None else seconds / 2  # the other half is for the search
         deadline = math.inf if seconds is None else time.monotonic() + seconds
-        listing = _not_utf8(query)
+        options = only_options(query.options, _FILE_NAMES)
+        if query.options.get("null_data"):
+            options["text"] = True  # with `null_data`, no file is binary
+        wanted: SearchOptions = {**options, "encoding": "none", "invert_match": True}
+        listing = query.another("files-with-matches", (_NOT_UTF8,), wanted)
         listed = await run.collect(
             Step(listing, lambda: ListingCollector[str](listing_decoder(counts=listing.counts)), seconds, metered=False)
         )
@@ -359,15 +359,6 @@ def detection() -> Detection:
         needed = HintedText("encoding='detect' needs the package charset-normalizer: ", package)
         raise MissingPackageError(needed, name=error.name) from error
     return Detection()
-
-
-def _not_utf8(query: Query) -> Query:
-    """Return the query that lists the files, of those that a query searches, with a line that is not UTF-8."""
-    files = only_options(query.options, _FILE_NAMES)
-    if query.options.get("null_data"):
-        files["text"] = True  # with `null_data`, no file is binary
-    wanted: SearchOptions = {**files, "encoding": "none", "invert_match": True}
-    return query.another("files-with-matches", (_NOT_UTF8,), wanted)
 
 
 def layered(
@@ -478,10 +469,7 @@ def _opened(content: Any) -> IO[bytes]:
 def revision_source(
     query: Query, rev: str, repositories: Directories | None, texts: Mapping[str, bytes | None]
 ) -> RevisionSource:
-    """Return the source that reads the files of a git revision that a query searches.
-
-    `texts` are the texts that will replace files.
-    """
+    """Return the source that reads the files of a git revision that a query searches."""
     return RevisionSource(
         query.cwd,
         check_revision(rev),

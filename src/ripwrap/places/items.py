@@ -115,10 +115,7 @@ async def listed(
     seconds: float | None,
     named: Collection[str] = (),
 ) -> Plan:
-    """Return the plan of a listing of items, whose output is their names; `named` are the names in `paths`.
-
-    If the query is numbered, the mark after a name has the further fields of the item; see `fields_of()`.
-    """
+    """Return the plan of a listing of items, whose output is their names; `named` are the names in `paths`."""
     most = _size_limit(query, named)
     if isinstance(items, AsyncIterable):
         given = [check_item(item, files=False) async for item in items]
@@ -179,7 +176,6 @@ class Batches:
         seconds: float | None,
         named: Collection[str] = (),
     ) -> None:
-        """Begin the iteration of the items."""
         # rg searches the files of a batch in the order of their names, which is the order of the items.
         self._overlay = query.overlay  # archives among the files may have a text in place of their bytes
         self._left = countdown(seconds)
@@ -336,31 +332,20 @@ class Candidates:
         """Number of files that rg searches."""
         return self.total if self.named is None else len(self.named) + len(self.unsure)
 
-    @property
-    def keeps_all(self) -> bool:
-        """True if no result of rg is to be dropped."""
-        return self.named is None and self.own is None
-
     @cached_property
     def paths(self) -> frozenset[str]:
         """Paths of all candidates."""
         return frozenset((*(self.named or ()), *self.unsure))
 
     def errors_with(self, errors: Iterable[PathError]) -> tuple[PathError, ...]:
-        """Return the errors of the listing, and each error of the search whose path is a candidate that still exists.
-
-        If rg searched all files, return all errors of the search, and no errors of the listing.
-        """
+        """Return the errors of the listing, and those of the search whose path is a candidate that still exists."""
         if self.named is None:
             return tuple(errors)
         found = [error for error in errors if error.path in self.paths and error.kind != "missing"]
         return tuple(dict.fromkeys((*self.errors, *found)))
 
     def below(self, folder: str) -> "Candidates | None":
-        """Return the candidates in a directory; `None` if it has no candidates, e.g. because it is not in the index.
-
-        If rg searches all files, or if `folder` is `.`, return this object.
-        """
+        """Return the candidates in a directory; `None` if it has no candidates, e.g. because it is not in the index."""
         if self.named is None or folder == os.curdir:
             return self
         start = os.path.join(folder, "")
@@ -374,7 +359,7 @@ class Candidates:
 
     async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:  # noqa: ARG002 - see `Place`
         """Return the runs that search the candidates; they share a change, which keeps each candidate once."""
-        change = None if self.keeps_all else _Candidates(query.output, self)
+        change = None if (self.named is None and self.own is None) else _Candidates(query.output, self)
         return Plan(tuple(Part(one, change) for one in self.queries(query)))
 
     def queries(self, query: Query) -> Iterator[Query]:

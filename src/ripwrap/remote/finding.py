@@ -223,13 +223,9 @@ def choose(answer: HostReport, named: str | None, host: str) -> RemoteRg:
             "for an rg on the host."
         )
     seen = "\n".join(reasons) or "  no rg in its PATH, and none that ripwrap has installed"
+    said = ", or with the package manager of the host, or pass the path of an rg on the host: "
     raise BinaryNotFoundError(
-        HintedText(
-            f"rg (ripgrep) was not found on {host}:\n{seen}\nInstall it with ",
-            INSTALL_THERE,
-            ", or with the package manager of the host, or pass the path of an rg on the host: ",
-            Hint("rg"),
-        )
+        HintedText(f"rg (ripgrep) was not found on {host}:\n{seen}\nInstall it with ", INSTALL_THERE, said, Hint("rg"))
     )
 
 

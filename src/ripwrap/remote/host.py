@@ -79,13 +79,11 @@ def check_directory(path: str) -> str:
     if "\0" in path:
         raise ValueError("a NUL character cannot be part of a path; remove it")
     if path.startswith("~"):
-        raise ValueError(
-            HintedText(
-                _CWD,
-                f" {path!r} begins with ~, which is not expanded; pass an absolute path, or, if the name itself begins "
-                "with ~, write './' before it",
-            )
+        said = (
+            f" {path!r} begins with ~, which is not expanded; pass an absolute path, or, if the name itself begins "
+            "with ~, write './' before it"
         )
+        raise ValueError(HintedText(_CWD, said))
     return path or os.curdir
 
 

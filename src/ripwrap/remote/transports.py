@@ -215,12 +215,8 @@ def parse_host(text: str) -> Host:
     """
     found = re.fullmatch(r"(ssh|docker|podman):((?:[^:\[\]]*@)?\[[^\]]*\]|[^:]*)(?::(.*))?", text, re.DOTALL)
     if found is None:
-        raise ValueError(
-            HintedText(
-                Hint("on", kind="correct"),
-                f" must be ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR], got {text!r}",
-            )
-        )
+        said = f" must be ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR], got {text!r}"
+        raise ValueError(HintedText(Hint("on", kind="correct"), said))
     kind, name, cwd = found[1], found[2], found[3] or "."
     if kind == "ssh":
         return ssh(name.replace("[", "").replace("]", ""), cwd=cwd)

@@ -9,34 +9,19 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar
 
-from ripwrap._operations.grep import grep_request
-from ripwrap._operations.rank import FileTerms, rank_request
+from ripwrap._operations.rank import FileTerms
 from ripwrap._ranking.word_query import WordQuery
-from ripwrap._ripgrep.command import files_query, plain_options, search_query
-from ripwrap._ripgrep.page_collector import NO_LIMIT
-from ripwrap._ripgrep.query import only_options
+from ripwrap._ripgrep.command import search_query
 from ripwrap._text import shown
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
-from ripwrap.models import Match
-from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_number, check_timeout
 from ripwrap.places.where import refuse_places
-from ripwrap.repositories.collectors import EndedRoots, MatchesCollector, ShardPlanner, TermsCollector
-from ripwrap.repositories.models import Root, RootCount, RootError, RootFile, RootMatch, Worker
-from ripwrap.repositories.requests import (
-    CountRequest,
-    FilesRequest,
-    MatchesRequest,
-    ReadRequest,
-    RootRequest,
-    RootTask,
-    SearchRequest,
-    SizesRequest,
-    TermsRequest,
-)
+from ripwrap.repositories.collectors import EndedRoots, TermsCollector
+from ripwrap.repositories.models import Root, RootError, Worker
+from ripwrap.repositories.requests import ReadRequest, RootRequest, RootTask
 from ripwrap.repositories.scheduler import AnyExecutor, Arrival, OnRootsEnded, RootOrder, Schedule
-from ripwrap.results import GrepResult
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -70,11 +55,7 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
 
 
 def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterator[str]:
-    """Yield the git repositories in a directory, in path order; skip repositories inside of another repository.
-
-    A directory with an entry `.git` is a repository. The entry may be a file (in a worktree or submodule). Links are
-    not followed. Directories that cannot be read are logged as warnings.
-    """
+    """Yield the git repositories in a directory, in path order; skip repositories inside of another repository."""
     top = absolute_path(directory)
     os.scandir(top).close()
 
@@ -89,23 +70,6 @@ def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterat
         if max_depth is not None and depth >= max_depth:
             folders.clear()
         folders.sort()
-
-
-def read_roots(file: StrPath) -> list[str]:
-    """Return the paths and globs in a file: one on each line, relative to the directory of the file.
-
-    `~` at the beginning of a line is the home of the user. Empty lines and lines that begin with `#` are skipped.
-    """
-    path = absolute_path(file)
-    with open(path, encoding="utf-8", errors="surrogateescape") as text:
-        lines = [line.rstrip("\r\n") for line in text]
-    found = [
-        os.path.join(glob.escape(os.path.dirname(path)) if glob.has_magic(line) else os.path.dirname(path), line)
-        for line in (os.path.expanduser(line) for line in lines if line.strip() and not line.startswith("#"))
-    ]
-    if not found:
-        raise ValueError(f"{shown(path)} names no root; write the path of a directory on each line")
-    return found
 
 
 def _expand(place: StrPath) -> list[str]:
@@ -218,11 +182,12 @@ class BaseRepositories:
             FileNotFoundError: No directory matches a glob.
             TypeError: A root, number or executor is of a wrong type.
         """
-        self._roots = tuple(find_roots(roots, _globs(only), _globs(exclude)))
+        kept, left_out = ((one,) if isinstance(one, str) else tuple(one) for one in (only, exclude))
+        self._roots = tuple(find_roots(roots, kept, left_out))
         self._plan = Schedule(
             executor=executor,
-            concurrency=_number(concurrency, "concurrency", 1),
-            retries=_number(retries, "retries", 0) or 0,
+            concurrency=None if concurrency is None else check_number(concurrency, "concurrency"),
+            retries=check_number(retries, "retries", 0),
             rg=rg,
             lease_folder=None if lease_folder is None else os.fspath(lease_folder),
         )
@@ -260,7 +225,16 @@ class BaseRepositories:
 
         `~` at the beginning of a line is the home of the user. Empty lines, and lines that begin with `#`, are skipped.
         """
-        return cls(*read_roots(file), **settings)
+        path = absolute_path(file)
+        with open(path, encoding="utf-8", errors="surrogateescape") as text:
+            lines = [line.rstrip("\r\n") for line in text]
+        found = [
+            os.path.join(glob.escape(os.path.dirname(path)) if glob.has_magic(line) else os.path.dirname(path), line)
+            for line in (os.path.expanduser(line) for line in lines if line.strip() and not line.startswith("#"))
+        ]
+        if not found:
+            raise ValueError(f"{shown(path)} names no root; write the path of a directory on each line")
+        return cls(*found, **settings)
 
     @property
     def roots(self) -> tuple[Root, ...]:
@@ -285,74 +259,6 @@ class BaseRepositories:
         name = rg.path if isinstance(rg, RgBinary) else None if rg is None else os.fspath(rg)
         return [RootTask(root, request, name, check_timeout(timeout)) for root in self._roots]
 
-    def _search_question(
-        self,
-        pattern: str | Sequence[str],
-        per_root: int | None,
-        limit: int | None,
-        order: RootOrder,
-        timeout: float | None,
-        on_progress: OnRootsEnded | None,
-        options: SearchOptions,
-    ) -> "Question[Match, RootMatch]":
-        patterns = _check_search(pattern, options)
-        tasks = self._tasks(SearchRequest(patterns, check_limit(per_root, "per_root"), plain_options(options)), timeout)
-        return Question(tasks, _to_match, check_limit(limit), _check_order(order), on_progress)
-
-    def _files_question(
-        self,
-        per_root: int | None,
-        limit: int | None,
-        order: RootOrder,
-        timeout: float | None,
-        on_progress: OnRootsEnded | None,
-        options: FileOptions,
-    ) -> "Question[str, RootFile]":
-        files_query(os.curdir, (), options, ARGUMENTS[1:])
-        tasks = self._tasks(FilesRequest(check_limit(per_root, "per_root"), plain_options(options)), timeout)
-        return Question(tasks, _to_file, check_limit(limit), _check_order(order), on_progress)
-
-    def _count_question(
-        self,
-        pattern: str | Sequence[str],
-        order: RootOrder,
-        timeout: float | None,
-        on_progress: OnRootsEnded | None,
-        options: SearchOptions,
-    ) -> "Question[tuple[int, int], RootCount]":
-        tasks = self._tasks(CountRequest(_check_search(pattern, options), plain_options(options)), timeout)
-        return Question(tasks, _to_count, None, _check_order(order), on_progress)
-
-    def _page_question(
-        self,
-        pattern: str | Sequence[str],
-        per_root: int | None,
-        limit: int | None,
-        timeout: float | None,
-        shards: int,
-        options: SearchOptions,
-    ) -> "PageQuestion":
-        patterns = _check_search(pattern, options)
-        most = _or_all(check_limit(limit))
-        each = min(most, _or_all(check_limit(per_root, "per_root")))
-        seconds = check_timeout(timeout)
-        grep_request(patterns, os.curdir, (), each, None, 0, seconds, options, explain=False)
-        request = MatchesRequest(patterns, each, seconds, plain_options(options))
-        query = pattern if isinstance(pattern, str) else patterns
-        collector = MatchesCollector(self._roots, query, each, most)
-        return PageQuestion(self._tasks(request), request, collector, _number(shards, "shards", 1) or 1)
-
-    def _sizes_tasks(self, options: SearchOptions, timeout: float | None) -> list[RootTask[tuple[str, int]]]:
-        chosen = only_options(options, FileOptions.__annotations__)
-        return self._tasks(SizesRequest(plain_options(chosen)), timeout)
-
-    def _terms_question(
-        self, query: str, limit: int | None, timeout: float | None, options: FileOptions
-    ) -> "TermsQuestion":
-        request = rank_request(query, os.curdir, (), check_limit(limit), options, timeout=check_timeout(timeout))
-        tasks = self._tasks(TermsRequest(query, request.timeout, plain_options(options)))
-        return TermsQuestion(tasks, TermsCollector(request.query), request.query, request.limit, plain_options(options))
-
 
 @dataclass(slots=True)
 class Question(Generic[T, Out]):
@@ -363,6 +269,11 @@ class Question(Generic[T, Out]):
     left: int | None
     order: RootOrder
     on_progress: OnRootsEnded | None
+
+    def __post_init__(self) -> None:
+        check_limit(self.left)
+        if self.order not in ("arrival", "root"):
+            raise ValueError(f"order must be 'arrival' or 'root', got {self.order!r}")
 
     def progress(self) -> EndedRoots:
         """Return a counter of the roots that have ended."""
@@ -376,20 +287,6 @@ class Question(Generic[T, Out]):
         if self.left is not None:
             self.left -= 1
         return self.convert(self.tasks[arrival.number].root.name, item, arrival.worker)
-
-
-@dataclass(slots=True)
-class PageQuestion:
-    """Call of `grep()`, with checked arguments. A shard is a part of the files of a root, searched separately."""
-
-    tasks: list[RootTask[GrepResult]]
-    request: MatchesRequest
-    collector: MatchesCollector
-    shards: int
-
-    def planners(self) -> list[ShardPlanner]:
-        """Return a planner for each root, which splits the root into shards."""
-        return [ShardPlanner(task, self.request, self.shards) for task in self.tasks]
 
 
 @dataclass(slots=True)
@@ -423,44 +320,8 @@ class TermsQuestion:
                 yield key, contents[root.name, path]
 
 
-def _to_match(root: str, match: Match, _: Worker | None) -> RootMatch:
-    return RootMatch.model_construct(None, **{**dict(match), "root": root})
-
-
-def _to_file(root: str, path: str, _: Worker | None) -> RootFile:
-    return RootFile(root=root, path=path)
-
-
-def _to_count(root: str, counted: tuple[int, int], worker: Worker | None) -> RootCount:
-    return RootCount(root=root, count=counted[0], files=counted[1], worker=worker)
-
-
-def _check_search(pattern: str | Sequence[str], options: SearchOptions) -> tuple[str, ...]:
+def check_search(pattern: str | Sequence[str], options: SearchOptions) -> tuple[str, ...]:
     """Check the patterns and the options, and return the patterns."""
     if options.get("passthru"):
         raise ValueError("passthru returns every line of every file; leave passthru out")
     return search_query(pattern, os.curdir, (), options, arguments=ARGUMENTS).patterns
-
-
-def _globs(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
-
-
-def _or_all(limit: int | None) -> int:
-    return NO_LIMIT if limit is None else limit
-
-
-def _check_order(order: RootOrder) -> RootOrder:
-    if order not in ("arrival", "root"):
-        raise ValueError(f"order must be 'arrival' or 'root', got {order!r}")
-    return order
-
-
-def _number(value: int | None, name: str, least: int) -> int | None:
-    if value is None and name == "concurrency":
-        return None
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an int, got {type(value).__name__}")
-    if value < least:
-        raise ValueError(f"{name} must be {least} or more, got {value}")
-    return value

@@ -11,14 +11,7 @@ from ripwrap._ranking.word_query import WordQuery
 from ripwrap._ripgrep.page_collector import TermCounts, path_order, shares
 from ripwrap._text import plural
 from ripwrap.options import check_callback
-from ripwrap.repositories.models import (
-    RepositoriesResult,
-    Root,
-    RootChunk,
-    RootError,
-    RootMatches,
-    Worker,
-)
+from ripwrap.repositories.models import RepositoriesResult, Root, RootChunk, RootError, RootMatches, Worker
 from ripwrap.repositories.requests import MatchesRequest, RootTask
 from ripwrap.repositories.scheduler import Arrival
 from ripwrap.results import FileMatches, GrepResult, RankedChunk
@@ -28,7 +21,6 @@ class EndedRoots:
     """Counter of the roots that have ended."""
 
     def __init__(self, tasks: Iterable[str], report: Callable[[int, int], object] | None) -> None:
-        """Set the roots."""
         check_callback(report)
         self._roots = list(tasks)
         self._left = Counter(self._roots)
@@ -48,15 +40,12 @@ class EndedRoots:
 
 
 class MatchesCollector:
-    """Collector of a page of matches from many roots; the results of the roots may come in any order.
+    """Collector of the page of `Repositories.grep()`; the results of the roots may come in any order.
 
-    The page has the first match of each root, then the second match of each root, and so on. The more roots have
-    matches, the fewer matches of each root are on the page. Matches that do not fit on the page are dropped early,
-    while other roots are still searched.
+    Matches that do not fit on the page are dropped early, while other roots are still searched.
     """
 
     def __init__(self, roots: Sequence[Root], query: str | tuple[str, ...], per_root: int, limit: int) -> None:
-        """Set the limits of the page."""
         self._roots = roots
         self._places = {root.name: place for place, root in enumerate(roots)}
         self._query = query
@@ -174,7 +163,6 @@ class ShardPlanner:
     """Splitter of a root into shards (parts that are searched separately), by the sizes of its files."""
 
     def __init__(self, task: RootTask[GrepResult], request: MatchesRequest, shards: int) -> None:
-        """Set the number of shards."""
         self._task = task
         self._request = request
         self._shards = shards
@@ -196,18 +184,14 @@ class ShardPlanner:
         shards = split_files(self._sizes, self._shards)
         return [
             replace(
-                self._task,
-                request=replace(self._request, files=tuple(files), unreadable=() if number else unreadable),
+                self._task, request=replace(self._request, files=tuple(files), unreadable=() if number else unreadable)
             )
             for number, files in enumerate(shards)
         ]
 
 
 def split_files(sizes: Iterable[tuple[str, int]], shards: int) -> list[list[str]]:
-    """Split files into at most `shards` lists of about the same size in bytes; files of a directory stay together.
-
-    Each list has consecutive directories in path order, which are often close to each other on a disk.
-    """
+    """Split files into at most `shards` lists of about the same size in bytes; files of a directory stay together."""
     folders: dict[str, list[tuple[str, int]]] = {}
     for path, size in sizes:
         folders.setdefault(os.path.dirname(path), []).append((path, size))
@@ -229,7 +213,6 @@ class TermsCollector:
     """Collector of the counts of a query's words in all roots, as if all roots were in one directory."""
 
     def __init__(self, query: WordQuery) -> None:
-        """Set the query, whose words are counted in the roots."""
         self._query = query
         self._terms = TermCounts(lambda _: ())
         self._sizes: dict[str, int] = {}
@@ -254,10 +237,7 @@ class TermsCollector:
         self._places = {key: place for key, place in self._places.items() if key in held}
 
     def choose(self) -> list[str]:
-        """Return the keys of the files to read, best first.
-
-        Files are added until their parts to read have `MAX_TOTAL_BYTES` together. `place()` explains the keys.
-        """
+        """Return the keys of the files to read, best first."""
         self._terms.trim()
         self._drop()
         if not self._terms.files:

@@ -1,17 +1,21 @@
 """`Repositories`, which searches many directories (roots) with one call. `blocking.py` has its blocking twin."""
 
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
-from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
-from ripwrap._operations.rank import RANK_LIMIT, RankingDeadline, rank_contents
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request
+from ripwrap._operations.rank import RANK_LIMIT, RankingDeadline, rank_contents, rank_request
+from ripwrap._ripgrep.command import files_query, plain_options
+from ripwrap._ripgrep.page_collector import NO_LIMIT
+from ripwrap._ripgrep.query import only_options
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._signature import lists_options
 from ripwrap.errors import named_paths
-from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
-from ripwrap.repositories.base import BaseRepositories, IndexSettings, PageQuestion, Question
-from ripwrap.repositories.collectors import EndedRoots, add_error
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, check_limit, check_number, check_timeout
+from ripwrap.repositories.base import ARGUMENTS, BaseRepositories, IndexSettings, Question, TermsQuestion, check_search
+from ripwrap.repositories.collectors import EndedRoots, MatchesCollector, ShardPlanner, TermsCollector, add_error
 from ripwrap.repositories.models import (
     RepositoriesRanking,
     RepositoriesResult,
@@ -20,7 +24,14 @@ from ripwrap.repositories.models import (
     RootFile,
     RootMatch,
 )
-from ripwrap.repositories.requests import RootTask
+from ripwrap.repositories.requests import (
+    CountRequest,
+    FilesRequest,
+    MatchesRequest,
+    SearchRequest,
+    SizesRequest,
+    TermsRequest,
+)
 from ripwrap.repositories.scheduler import OnRootsEnded, RootOrder, arrivals
 
 if TYPE_CHECKING:
@@ -101,7 +112,16 @@ class Repositories(BaseRepositories):
 
         The call itself raises `ValidationError` and `ValueError`. The iteration raises the other errors.
         """
-        return self._stream(self._search_question(pattern, per_root, limit, order, timeout, on_progress, options))
+        patterns = check_search(pattern, options)
+        request = SearchRequest(patterns, check_limit(per_root, "per_root"), plain_options(options))
+        question = Question(
+            self._tasks(request, timeout),
+            lambda root, match, _: RootMatch.model_construct(None, **{**dict(match), "root": root}),
+            limit,
+            order,
+            on_progress,
+        )
+        return self._stream(question)
 
     @named_paths
     def files(
@@ -119,7 +139,10 @@ class Repositories(BaseRepositories):
         With `order="arrival"`, files of other roots may come between the files of a root. The arguments and errors have
         the same meaning as for `search()`.
         """
-        return self._stream(self._files_question(per_root, limit, order, timeout, on_progress, options))
+        files_query(os.curdir, (), options, ARGUMENTS[1:])
+        tasks = self._tasks(FilesRequest(check_limit(per_root, "per_root"), plain_options(options)), timeout)
+        question = Question(tasks, lambda root, path, _: RootFile(root=root, path=path), limit, order, on_progress)
+        return self._stream(question)
 
     @named_paths
     def count(
@@ -135,7 +158,15 @@ class Repositories(BaseRepositories):
 
         The arguments and errors have the same meaning as for `search()`.
         """
-        return self._stream(self._count_question(pattern, order, timeout, on_progress, options))
+        tasks = self._tasks(CountRequest(check_search(pattern, options), plain_options(options)), timeout)
+        question = Question(
+            tasks,
+            lambda root, counted, worker: RootCount(root=root, count=counted[0], files=counted[1], worker=worker),
+            None,
+            order,
+            on_progress,
+        )
+        return self._stream(question)
 
     @named_paths
     async def grep(
@@ -168,17 +199,31 @@ class Repositories(BaseRepositories):
 
         Raises the same errors as `search()`.
         """
-        question = self._page_question(pattern, per_root, limit, timeout, shards, options)
-        if shards > 1:
-            await self._split(question, self._sizes_tasks(options, timeout))
-        progress = EndedRoots((task.root.name for task in question.tasks), on_progress)
-        async with aclosing(arrivals(question.tasks, self._plan, "arrival")) as found:
+        patterns, seconds = check_search(pattern, options), check_timeout(timeout)
+        most, each = (
+            NO_LIMIT if one is None else one for one in (check_limit(limit), check_limit(per_root, "per_root"))
+        )
+        each = min(most, each)
+        grep_request(patterns, os.curdir, (), each, None, 0, seconds, options, explain=False)
+        request = MatchesRequest(patterns, each, seconds, plain_options(options))
+        collector = MatchesCollector(self._roots, pattern if isinstance(pattern, str) else patterns, each, most)
+        tasks = self._tasks(request)
+        if check_number(shards, "shards") > 1:  # replace the task of each root by the tasks of its shards
+            planners = [ShardPlanner(task, request, shards) for task in tasks]
+            sizes = SizesRequest(plain_options(only_options(options, FileOptions.__annotations__)))
+            async with aclosing(arrivals(self._tasks(sizes, timeout), self._plan, "arrival")) as listed:
+                async for size in listed:
+                    if size.item is not None:
+                        planners[size.number].take(size.item)
+            tasks = [task for planner in planners for task in planner.tasks()]
+        progress = EndedRoots((task.root.name for task in tasks), on_progress)
+        async with aclosing(arrivals(tasks, self._plan, "arrival")) as found:
             async for arrival in found:
-                root = question.tasks[arrival.number].root
-                question.collector.take(root, arrival)
+                root = tasks[arrival.number].root
+                collector.take(root, arrival)
                 if arrival.item is None and progress.end(arrival.number):
-                    question.collector.end(root)
-        return question.collector.result()
+                    collector.end(root)
+        return collector.result()
 
     @named_paths
     @lists_options(VISIBLE_FILES)
@@ -209,7 +254,14 @@ class Repositories(BaseRepositories):
         Raises the same errors as `ripwrap.rank()`. Errors of a single root are not raised; they are in `errors` of the
         result.
         """
-        question = self._terms_question(query, limit, timeout, options)
+        request = rank_request(query, os.curdir, (), check_limit(limit), options, timeout=check_timeout(timeout))
+        question = TermsQuestion(
+            self._tasks(TermsRequest(query, request.timeout, plain_options(options))),
+            TermsCollector(request.query),
+            request.query,
+            request.limit,
+            plain_options(options),
+        )
         errors: dict[str, list[RootError]] = {}
         progress = EndedRoots((task.root.name for task in question.tasks), on_progress)
         async with aclosing(arrivals(question.tasks, self._plan, "arrival")) as counted:
@@ -271,12 +323,3 @@ class Repositories(BaseRepositories):
                 yield result
                 if question.left == 0:
                     return
-
-    async def _split(self, question: PageQuestion, tasks: Sequence[RootTask[tuple[str, int]]]) -> None:
-        """List the files of each root, and replace the task of the root by the tasks of its shards."""
-        planners = question.planners()
-        async with aclosing(arrivals(tasks, self._plan, "arrival")) as listed:
-            async for arrival in listed:
-                if arrival.item is not None:
-                    planners[arrival.number].take(arrival.item)
-        question.tasks = [task for planner in planners for task in planner.tasks()]

@@ -21,11 +21,11 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import anyio
 
-from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
+from ripwrap._operations.grep import grep_request, run_grep
 from ripwrap._operations.rank import FileTerms, RankRequest, find_terms, rank_request, read_raw_files
 from ripwrap._operations.search import search_messages
 from ripwrap._ripgrep.command import files_query, search_query
@@ -159,36 +159,25 @@ class ResultPart(Generic[T_co]):
     next_offset: int | None = None
 
 
-class RootRequest(Protocol[T_co]):
+class RootRequest(ABC, Generic[T_co]):
     """Request for matches, files, counts or contents of one root.
 
     Its options have no path objects, because another process may not be able to unpickle path objects.
     """
 
-    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[T_co]:
-        """Skip `offset` results, and return the next results; `items` is empty only if there are no more results."""
-        ...
-
-    def stream(self, cwd: str, rg: Rg) -> "AsyncGenerator[ResultPart[T_co]]":
-        """Yield results in parts, as they are found."""
-        ...
-
-
-class _Whole(ABC, Generic[T]):
-    """Base class of requests that return all results in one part, and ignore `offset`."""
-
     __slots__ = ()
 
     @abstractmethod
-    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[T]:
-        """Return all results; see `RootRequest`."""
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[T_co]:
+        """Skip `offset` results, and return the next results; `items` is empty only if there are no more results."""
 
-    async def stream(self, cwd: str, rg: Rg) -> AsyncGenerator[ResultPart[T]]:
+    async def stream(self, cwd: str, rg: Rg) -> AsyncGenerator[ResultPart[T_co]]:
+        """Yield results in parts, as they are found; all in one part, unless a subclass has more."""
         yield await self.answer(cwd, rg, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class SearchRequest:
+class SearchRequest(RootRequest[Match]):
     """Request for the matches of a root."""
 
     patterns: tuple[str, ...]
@@ -223,7 +212,7 @@ class SearchRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class FilesRequest(_Whole[str]):
+class FilesRequest(RootRequest[str]):
     """Request for the files of a root, in path order."""
 
     limit: int | None
@@ -237,7 +226,7 @@ class FilesRequest(_Whole[str]):
 
 
 @dataclass(frozen=True, slots=True)
-class SizesRequest(_Whole["tuple[str, int]"]):
+class SizesRequest(RootRequest["tuple[str, int]"]):
     """Request for the files of a root and their sizes in bytes, in path order.
 
     The size of a file is 0 if it cannot be found out, for example because the file was deleted.
@@ -253,7 +242,7 @@ class SizesRequest(_Whole["tuple[str, int]"]):
 
 
 @dataclass(frozen=True, slots=True)
-class CountRequest(_Whole["tuple[int, int]"]):
+class CountRequest(RootRequest["tuple[int, int]"]):
     """Request for the number of matching lines of a root, and the number of files with a matching line."""
 
     patterns: tuple[str, ...]
@@ -267,7 +256,7 @@ class CountRequest(_Whole["tuple[int, int]"]):
 
 
 @dataclass(frozen=True, slots=True)
-class MatchesRequest(_Whole[GrepResult]):
+class MatchesRequest(RootRequest[GrepResult]):
     """Request for a page of matches of a root, or of a shard (a part of the files of a root)."""
 
     patterns: tuple[str, ...]
@@ -279,29 +268,19 @@ class MatchesRequest(_Whole[GrepResult]):
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[GrepResult]:  # noqa: ARG002 - one page
         """Search and return the page."""
-        result = await run_grep(AsyncRunner(rg), self._request(cwd))
-        return ResultPart([result], result.errors)
-
-    def _request(self, cwd: str) -> GrepRequest:
         request = grep_request(self.patterns, cwd, (), self.limit, None, 0, self.timeout, self.options, explain=False)
-        if self.files is None:
-            return request
-        return request.within(shard_candidates(self.files, self.options, self.unreadable))
-
-
-def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tuple[PathError, ...]) -> Candidates:
-    """Return a `Candidates` object, with which rg searches only the files of a shard.
-
-    rg is given the directories of these files, not their paths, so it detects binary files as in a search of a root.
-    """
-    given = options.get("iglob") or ()
-    iglob = (given,) if isinstance(given, str) else tuple(given)
-    follow = options.get("follow") is not False
-    return Candidates(len(files), (), tuple(files), unreadable, None, follow, iglob)
+        if (files := self.files) is not None:
+            # rg is given the directories of the files, so it detects binary files as in a search of a root.
+            given = self.options.get("iglob") or ()
+            iglob = (given,) if isinstance(given, str) else tuple(given)
+            follow = self.options.get("follow") is not False
+            request = request.within(Candidates(len(files), (), files, self.unreadable, None, follow, iglob))
+        result = await run_grep(AsyncRunner(rg), request)
+        return ResultPart([result], result.errors)
 
 
 @dataclass(frozen=True, slots=True)
-class TermsRequest(_Whole[FileTerms]):
+class TermsRequest(RootRequest[FileTerms]):
     """Request for the counts of a query's words in the files of a root."""
 
     query: str
@@ -320,7 +299,7 @@ class TermsRequest(_Whole[FileTerms]):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRequest(_Whole["tuple[str, bytes]"]):
+class ReadRequest(RootRequest["tuple[str, bytes]"]):
     """Request for the contents of files of a root, each cut to the size that ranking reads."""
 
     files: tuple[str, ...]

@@ -92,10 +92,7 @@ class _Executors:
             return self._executor
 
     def discard(self, broken: Executor) -> None:
-        """Drop a broken executor, so that the next task makes another executor.
-
-        Do nothing if the caller gave no function that makes executors.
-        """
+        """Drop a broken executor, so that the next task makes another executor."""
         if self._make is not None and self._executor is broken:
             self._executor = None
 
@@ -150,10 +147,7 @@ class _ScheduledRun(Generic[T]):
     async def _run_one(
         self, number: int, task: RootTask[T], slots: anyio.Semaphore, before: anyio.Event, after: anyio.Event
     ) -> None:
-        """Run a task, and send its results and its end.
-
-        With `order="root"`, the results wait until all results of the task before this one were sent.
-        """
+        """Run a task, and send its results and its end."""
         run = self._run_here if self.executors is None else self._run_there
         if self.order == "arrival":
             await run(number, task, self.output)
@@ -200,7 +194,15 @@ class _ScheduledRun(Generic[T]):
                     left, attempts = left - 1, attempts + 1
                     task = replace(task, attempt=attempts)
                     continue
-                page = ResultPage(error=_lost(task.root.name, error, self.plan.executor))
+                cause = error.args[0]
+                what = str(cause) or "no reason given"
+                advice = ""
+                if isinstance(cause, BrokenExecutor) and isinstance(self.plan.executor, Executor):
+                    advice = "; pass a function that makes an executor, to replace a broken one"
+                message = f"the worker was lost: {what}{advice}"
+                page = ResultPage(
+                    error=RootError(root=task.root.name, kind="lost", error=type(cause).__name__, message=message)
+                )
             if page.error is not None:
                 page = replace(page, error=page.error.model_copy(update={"attempts": attempts}))
             await _send(output, number, page)
@@ -240,16 +242,6 @@ async def _send(output: _ArrivalStream[T], number: int, page: ResultPage[T]) -> 
         await output.send(Arrival(number, page.error, page.worker))
 
 
-def _lost(root: str, error: _LostError, executor: AnyExecutor | None) -> RootError:
-    cause = error.args[0]
-    what = str(cause) or "no reason given"
-    advice = ""
-    if isinstance(cause, BrokenExecutor) and isinstance(executor, Executor):
-        advice = "; pass a function that makes an executor, to replace a broken one"
-    message = f"the worker was lost: {what}{advice}"
-    return RootError(root=root, kind="lost", error=type(cause).__name__, message=message)
-
-
 async def _wait(future: Future[T]) -> T:
     """Return the result of a future.
 
@@ -278,14 +270,11 @@ class _Inbox(Generic[T]):
     def __init__(self, tasks: Iterable[RootTask[T]], plan: Schedule, order: RootOrder) -> None:
         self._stack = ExitStack()
         self._portal = self._stack.enter_context(anyio.from_thread.start_blocking_portal("asyncio"))
-        sent, self._received = self._portal.call(_streams)
+        sent, self._received = self._portal.call(lambda: anyio.create_memory_object_stream[Any](BUFFER))
         self._run: Future[None] = self._portal.start_task_soon(_ScheduledRun(iter(tasks), plan, order, sent).run)
 
     def take(self) -> list[Arrival[T]]:
-        """Wait for results, and return all results that have arrived; return an empty list after the last result.
-
-        Raises the error that ends the call.
-        """
+        """Wait for results, and return all results that have arrived; return an empty list after the last result."""
         arrived: list[Arrival[T]] = []
         for item in self._portal.call(self._take):
             if isinstance(item, Exception):
@@ -309,10 +298,6 @@ class _Inbox(Generic[T]):
         with suppress(RuntimeError):
             self._portal.call(self._received.close)
         self._stack.close()
-
-
-async def _streams() -> "tuple[_ArrivalStream[Any], MemoryObjectReceiveStream[Any]]":
-    return anyio.create_memory_object_stream[Any](BUFFER)
 
 
 async def arrivals(tasks: Iterable[RootTask[T]], plan: Schedule, order: RootOrder) -> AsyncGenerator[Arrival[T]]:

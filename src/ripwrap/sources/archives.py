@@ -34,6 +34,7 @@ from ripwrap._text import plural
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import PathError
 from ripwrap.sources.base import (
+    SUFFIXES,
     Format,
     Item,
     LocatedName,
@@ -41,6 +42,7 @@ from ripwrap.sources.base import (
     as_formats,
     check_installed,
     find_format,
+    format_of,
     inner_name,
     installed_formats,
 )
@@ -61,19 +63,6 @@ from ripwrap.sources.unpacking import (
     member_name,
     too_many,
 )
-
-SUFFIXES: dict[str, tuple[str, ...]] = {
-    "zip": (".zip", ".whl", ".jar", ".war", ".egg", ".nupkg", ".vsix", ".apk"),
-    "tar": (
-        *(".tar", ".tgz", ".taz", ".tbz", ".tbz2", ".tb2", ".tz2", ".txz", ".tlz", ".tzst", ".crate", ".gem"),
-        *(f".tar.{one}" for one in ("gz", "bz2", "bz", "xz", "lzma", "zst", "z", "lz", "lzo", "lz4")),
-    ),
-    "gz": (".gz",),
-    "bz2": (".bz2", ".bz"),
-    "xz": (".xz", ".lzma"),
-    "zst": (".zst",),
-}
-"""File extensions of each format of archives, in lower case."""
 
 _DOCUMENTS = ("ipynb", "ipynb-outputs", "pdf", "docx", "xlsx")
 
@@ -150,17 +139,10 @@ class ArchiveSource(Source):
         named: Collection[str] = (),
         reader: DocumentReader | None = None,
     ) -> None:
-        """Choose the files.
+        """Choose the files; a file with a format that is not in `inside` is skipped.
 
-        Args:
-            cwd: Directory that the paths are relative to.
-            paths: Files. A file with a format that is not in `inside` is skipped.
-            inside: Formats to read.
-            bounds: Limits for each file.
-            follow: True to follow links.
-            named: Paths that the caller names. Links in these paths are followed. A document with such a path is read
-                even if `selects()` returns False for it.
-            reader: Reader of documents, which this source closes; `None` is a new reader without a cache.
+        Links in the paths `named`, which are those of the caller, are followed. A document with such a path is read
+        even if `selects()` returns False for it. The source closes the `reader` of documents.
         """
         super().__init__()
         self._cwd = cwd
@@ -194,10 +176,7 @@ class ArchiveSource(Source):
             self.errors.append(PathError(path=path, kind="other", message=error.strerror or str(error)))
 
     def members(self, name: str, file: IO[bytes]) -> Iterator[Item]:
-        """Yield the members of an archive, compressed file or document that is open.
-
-        An error is recorded for each member that cannot be read.
-        """
+        """Yield the members of an archive, compressed file or document that is open."""
         try:
             yield from _Reader(self, file, self._inside, self._bounds).read_all(name, file)
         except _ClosedError:
@@ -237,10 +216,7 @@ class _Reader:
             self._source.errors.append(PathError(path=name, kind="other", message=f"{more} could not be read"))
 
     def read(self, name: str, file: Any, depth: int) -> Iterator[Item]:
-        """Yield the members of a file.
-
-        Record an error for each member that cannot be read, or for the file if it is broken or exceeds a limit.
-        """
+        """Yield the members of a file."""
         kind = format_of(name, self._inside)
         document = find_format(kind or "")
         packed = Input(file, self._source.check_open)
@@ -396,11 +372,7 @@ class _Reader:
         is_document: bool = False,
         is_member: bool = True,
     ) -> bool:
-        """Copy a member, or a file on the disk, to `content`, and return True.
-
-        If it is larger than `Bounds.member_bytes`, or a document larger than `_DOCUMENT_BYTES`, record an error, and
-        return False.
-        """
+        """Copy a member, or a file on the disk, to `content`, and return True."""
         most = min(self._bounds.member_bytes, _DOCUMENT_BYTES) if is_document else self._bounds.member_bytes
         size = 0
         while chunk := opened.read(_CHUNK_BYTES):
@@ -474,21 +446,8 @@ def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(names), key=lambda name: name not in ("tar", "ipynb-outputs")))
 
 
-def format_of(name: str, inside: Sequence[str]) -> str | None:
-    """Return the format in `inside` that has the extension of a file name; `None` if there is no such format."""
-    lower = name.lower()
-    for kind in sorted(inside, key=lambda kind: kind != "tar"):
-        document = find_format(kind)
-        if lower.endswith(SUFFIXES.get(kind, ()) if document is None else document.suffix):
-            return kind
-    return None
-
-
 def _decompress(name: str, file: Input) -> IO[bytes]:
-    """Return a file object that decompresses `file`, or `file` itself if it is not compressed.
-
-    The first bytes of the file select the compression, or else the extension of `name`.
-    """
+    """Return a file object that decompresses `file`, or `file` itself if it is not compressed."""
     lower = name.lower()
     by_name = (kind for kind, ends in _COMPRESSED.items() if lower.endswith(ends))
     match compression(file) or next(by_name, "tar"):

@@ -1,7 +1,7 @@
 """Items to search, and the base class of sources, which read items from processes, files or object stores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -30,6 +30,22 @@ InsideFormat: TypeAlias = Literal[
     "zip", "tar", "gz", "bz2", "xz", "zst", "ipynb", "ipynb-outputs", "pdf", "docx", "xlsx"
 ]
 """Built-in formats of archives, compressed files, notebooks and documents."""
+
+SUFFIXES: dict[str, tuple[str, ...]] = {
+    "zip": (".zip", ".whl", ".jar", ".war", ".egg", ".nupkg", ".vsix", ".apk"),
+    "tar": (
+        *(".tar", ".tgz", ".taz", ".tbz", ".tbz2", ".tb2", ".tz2", ".txz", ".tlz", ".tzst", ".crate", ".gem"),
+        *(f".tar.{one}" for one in ("gz", "bz2", "bz", "xz", "lzma", "zst", "z", "lz", "lzo", "lz4")),
+    ),
+    "gz": (".gz",),
+    "bz2": (".bz2", ".bz"),
+    "xz": (".xz", ".lzma"),
+    "zst": (".zst",),
+}
+"""File extensions of each format of archives, in lower case."""
+
+UNPACKED = ("zip", "tar")
+"""Formats of archives whose bytes may have the text of a member as it is."""
 
 Adapter: TypeAlias = Callable[[bytes], Iterable[tuple[Location, str | Exception]]]
 """Function that reads a document: for each part, it yields the location and the text, or the location and an error."""
@@ -157,6 +173,16 @@ def find_format(name: str) -> Format | None:
     return _BUILT_IN.get(name) or (None if name.startswith(".") else _added().get(name))
 
 
+def format_of(name: str, inside: Sequence[str]) -> str | None:
+    """Return the format in `inside` that has the extension of a file name; `None` if there is no such format."""
+    lower = name.lower()
+    for kind in sorted(inside, key=lambda kind: kind != "tar"):
+        document = None if kind in SUFFIXES else find_format(kind)
+        if lower.endswith(SUFFIXES.get(kind, ()) if document is None else document.suffix):
+            return kind
+    return None
+
+
 def installed_formats() -> Iterator[str]:
     """Yield the names of the formats that entry points add, in alphabetical order."""
     yield from sorted(_added().keys() - _BUILT_IN.keys())
@@ -178,8 +204,5 @@ def _owner(point: "EntryPoint") -> str:
 def check_installed(wanted: Format) -> None:
     """Raise `RipwrapError` if the package that a format needs is not installed."""
     if wanted.package and find_spec(wanted.package) is None:
-        raise RipwrapError(
-            HintedText(
-                f"{wanted.name!r} needs the package {wanted.distribution}: ", Hint(kind="install", target=_EXTRA)
-            )
-        )
+        said = f"{wanted.name!r} needs the package {wanted.distribution}: "
+        raise RipwrapError(HintedText(said, Hint(kind="install", target=_EXTRA)))

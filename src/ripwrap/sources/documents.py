@@ -19,7 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
-from typing import IO, Any
+from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
@@ -63,7 +63,12 @@ def _compacted(content: bytes, mark: str) -> bytes:
             for info in package.infolist():
                 with package.open(info) as opened, copy.open(info.filename, "w", force_zip64=True) as target:
                     if info.filename in wide:
-                        _write_table(opened, target, mark)
+                        # A table of two columns, after a row with `mark`.
+                        target.write(f"{_HEAD}<row>{_text_cell('A1', mark)}</row>".encode())
+                        cells = _Cells()
+                        while chunk := opened.read(_CHUNK_BYTES):
+                            target.write(cells.feed(chunk))
+                        target.write(cells.feed(b"", end=True) + b"</sheetData></worksheet>")
                     elif info.filename.lower().endswith((".xml", ".rels", ".bin")):
                         while chunk := opened.read(_CHUNK_BYTES):
                             target.write(chunk)
@@ -106,15 +111,6 @@ def _column(letters: str) -> int:
     for letter in letters:
         number = 26 * number + ord(letter) - ord("A") + 1
     return number
-
-
-def _write_table(sheet: IO[bytes], target: IO[bytes], mark: str) -> None:
-    """Write a sheet as a table of two columns, after a row with `mark`."""
-    target.write(f"{_HEAD}<row>{_text_cell('A1', mark)}</row>".encode())
-    cells = _Cells()
-    while chunk := sheet.read(_CHUNK_BYTES):
-        target.write(cells.feed(chunk))
-    target.write(cells.feed(b"", end=True) + b"</sheetData></worksheet>")
 
 
 def _text_cell(name: str, text: str) -> str:
@@ -255,10 +251,7 @@ def _texts(element: Any) -> Iterator[str]:
 
 
 def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
-    """Yield the values of each sheet: a line for each row, with tabs between the columns.
-
-    For a sheet that cannot be read, yield the error. Sheets without cells, such as charts, are left out.
-    """
+    """Yield the values of each sheet: a line for each row, with tabs between the columns."""
     _check_package(content)
     from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
 
@@ -305,10 +298,7 @@ def _value(value: object) -> str:
 
 
 def _check_package(content: bytes) -> None:
-    """Raise `ValueError` if a document is encrypted, older than Office 2007, or unpacks to far more than its size.
-
-    Raise `zipfile.BadZipFile` if the document is broken.
-    """
+    """Raise `ValueError` if a document is encrypted, older than Office 2007, or unpacks to far more than its size."""
     if content.startswith(_OLE):
         raise ValueError(
             "encrypted, or in a format older than Office 2007; save it as .docx or .xlsx without a password"

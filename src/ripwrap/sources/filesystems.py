@@ -22,8 +22,8 @@ from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError, SearchError
 from ripwrap.models import PathError, PathErrorKind
 from ripwrap.options import check_limit, check_timeout
-from ripwrap.sources.archives import ArchiveSource, Bounds, check_inside, format_of
-from ripwrap.sources.base import Item, Source
+from ripwrap.sources.archives import ArchiveSource, Bounds, check_inside
+from ripwrap.sources.base import Item, Source, format_of
 
 T = TypeVar("T")
 
@@ -113,12 +113,8 @@ def fs(
     """
     several = (urls,) if isinstance(urls, str) else tuple(urls)
     if not several or not all(several):
-        raise ValueError(
-            HintedText(
-                Hint("urls", kind="correct"),
-                " must be one or more URLs such as 's3://bucket/*.gz'; got no URL, or an empty URL",
-            )
-        )
+        said = " must be one or more URLs such as 's3://bucket/*.gz'; got no URL, or an empty URL"
+        raise ValueError(HintedText(Hint("urls", kind="correct"), said))
     for url in several:
         if not isinstance(url, str):
             raise TypeError(f"a URL must be a str, got {type(url).__name__}")
@@ -153,7 +149,6 @@ class FileSystemSource(Source):
         stall_seconds: float | None,
         storage_options: Mapping[str, Any],
     ) -> None:
-        """Choose the objects. `fs()` documents the arguments."""
         super().__init__()
         self.bytes_fetched: int = 0
         self._urls = urls
@@ -230,10 +225,7 @@ class FileSystemSource(Source):
         return None
 
     def _content(self, found: "_Object", task: "_Task[bytes]") -> bytes | None:
-        """Return the bytes of an object; record an error and return `None` if the object cannot be read.
-
-        The errors of `_wait()` that concern the whole search are raised.
-        """
+        """Return the bytes of an object; record an error and return `None` if the object cannot be read."""
         try:
             return self._wait(task)
         except (_EndedError, _OverError, _SearchTimeoutError):
@@ -262,13 +254,9 @@ class FileSystemSource(Source):
             except _SearchTimeoutError:
                 raise
             except Exception as error:
+                said = f"could not list {shown(url)}: {_text(error)}; check "
                 raise SearchError(
-                    HintedText(
-                        f"could not list {shown(url)}: {_text(error)}; check ",
-                        Hint("urls", kind="correct"),
-                        " and ",
-                        Hint("storage_options", kind="correct"),
-                    )
+                    HintedText(said, Hint("urls", kind="correct"), " and ", Hint("storage_options", kind="correct"))
                 ) from error
             found = found or bool(objects)
             for one in objects:
@@ -335,10 +323,7 @@ class FileSystemSource(Source):
         return False
 
     def _reserve(self, found: "_Object") -> bool:
-        """Count the bytes of an object toward `max_bytes` before it is fetched; return False if too few bytes are left.
-
-        The bytes of an object of unknown size are counted piece by piece while it is fetched.
-        """
+        """Count the bytes of an object toward `max_bytes` before it is fetched; return False if too few are left."""
         if self._max_bytes is None:
             return True
         with self._lock:
@@ -348,10 +333,7 @@ class FileSystemSource(Source):
         return True
 
     def _take(self, wanted: int) -> int:
-        """Count up to `wanted` more bytes toward `max_bytes`, and return how many bytes may be fetched.
-
-        This is for an object whose size is unknown, or larger than the store has reported.
-        """
+        """Count up to `wanted` more bytes toward `max_bytes`, and return how many bytes may be fetched."""
         with self._lock:
             taken = min(wanted, (self._max_bytes or 0) - self._reserved)
             self._reserved += taken
@@ -437,10 +419,7 @@ def _check_protocols(url: str) -> None:
 
 
 def _list(url: str, storage_options: Mapping[str, Any], _: "_Task[list[_Object]]") -> list[_Object]:
-    """Return the objects of a URL, in the order of their names.
-
-    For a URL without a wildcard, return one object without checking that it exists.
-    """
+    """Return the objects of a URL, in the order of their names."""
     filesystem, path = _fsspec().url_to_fs(url, **storage_options)
     first, chained, rest = url.partition("::")
 

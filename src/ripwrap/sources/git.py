@@ -13,12 +13,17 @@ the version. The change is known for each parent of a merge, because the parents
 
 import errno
 import heapq
+import io
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 from typing import TypeVar, cast
 
+from ripwrap._system.concurrency import CANCELLED
 from ripwrap._system.subprocess import open_temporary_file
 from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, HintedText, SearchError
@@ -126,6 +131,9 @@ _MAX_RESTARTS = 20
 
 _SUBMODULE = "160000"
 """Mode of a submodule. The mode of a regular file begins with 100, and that of a link with 120."""
+
+_MAX_TARGET_BYTES = 4096
+"""Number of bytes of the target of a link that an error shows."""
 
 _OTHER_TYPE = "but the object dereferences to"
 """Part of the error that `git rev-parse` prints if an object has a wrong type, such as a tree in place of a commit."""
@@ -237,12 +245,15 @@ class GitSource(Source):
             text = HintedText(f"no such directory in {self._rev}; check ", Hint("cwd", kind="correct"))
             raise FileNotFoundError(errno.ENOENT, text, self._cwd)
 
+    def _selected(self, paths: Sequence[str]) -> list[str]:
+        """Return paths as git gets them, relative to the directory of the repository; none is everything."""
+        selected = [f"{path}/".removeprefix(self._below).rstrip("/") or os.curdir for path in paths]
+        return [] if os.curdir in selected else selected
+
     def _tree(self, tree: str, paths: Sequence[str]) -> Iterator[tuple[str, str, bytes]]:
         """Yield the mode, the id and the path of each file in a tree, and in the trees below."""
         budget = Budget("file", "paths")
-        selected = [f"{path}/".removeprefix(self._below).rstrip("/") or os.curdir for path in paths]
-        selected = [] if os.curdir in selected else selected
-        with self._git.lines("ls-tree", "-r", "-z", "--", tree, *selected) as output:
+        with self._git.lines("ls-tree", "-r", "-z", "--", tree, *self._selected(paths)) as output:
             for record in output.records():
                 budget.take(0)
                 about, _, path = record.partition(b"\t")
@@ -387,6 +398,24 @@ class RevisionSource(GitSource, NamedSource):
     def __iter__(self) -> Iterator[Item]:
         return self._read(self._entries())
 
+    def find(self) -> tuple[str, str, str]:
+        """Return the commit, and the kind of the only path with a detail about it.
+
+        The kind is `file`, `tree`, `link` (with its target), `submodule` (with its commit), or empty if there is none.
+        """
+        commit = self._open(self._kind)
+        (path,) = self._selected(self.roots) or [""]
+        if not path:
+            self._check_cwd(commit)
+            return commit, "tree", ""
+        mode, _, rest = self._git.read("ls-tree", "-z", "--", commit, path).partition(b"\t")[0].decode().partition(" ")
+        oid = rest.rpartition(" ")[2]
+        if mode == _SUBMODULE:
+            return commit, "submodule", oid
+        if mode.startswith("12"):
+            return commit, "link", os.fsdecode(self._git.read("cat-file", "blob", oid)[:_MAX_TARGET_BYTES])
+        return commit, mode and ("file" if mode.startswith(REGULAR) else "tree"), ""
+
     def names(self) -> Iterator[str]:
         """Yield the paths of the selected files."""
         return self._names(self._entries())
@@ -440,3 +469,50 @@ class RevisionSource(GitSource, NamedSource):
             raise missing_path_error(self._rev, missing)
         for path in missing:
             self._fail(path, f"no such path in {self._rev}", "missing")
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionTree:
+    """Files of a commit, below a root or below a repository in it."""
+
+    cwd: str
+    commit: str
+    below: str
+    repositories: tuple[str, ...]
+    is_file: bool = False
+
+    def source(self, paths: Sequence[str], timeout: float | None = None) -> RevisionSource:
+        """Return the source of the files at or below paths."""
+        source = RevisionSource(
+            self.cwd, self.commit, paths, commits_only=True, repositories=self.repositories, below=self.below
+        )
+        source.deadline = None if timeout is None else time.monotonic() + timeout
+        return source
+
+    def git(self, max_bytes: int) -> Git:
+        """Return the runner of git in the repository."""
+        return Git(os.path.join(self.cwd, self.below), self.repositories, max_bytes)
+
+    def files(self, paths: Sequence[str], timeout: float | None) -> Generator[tuple[str, io.BufferedReader]]:
+        """Yield the name of each file at or below paths, and the file, open for reading bytes until the next one."""
+        with CANCELLED.get().child(), closing(self.source(paths, timeout)) as source:
+            for name, content in source:
+                file = io.BytesIO(content) if isinstance(content, bytes) else content
+                yield name, io.BufferedReader(cast("io.RawIOBase", file))
+            if source.errors and len(paths) == 1:
+                raise ValueError(str(source.errors[0]))
+
+    @contextmanager
+    def open(self, path: str, timeout: float | None) -> Generator[io.BufferedReader]:
+        """Open a file for reading bytes."""
+        with closing(self.files((path,), timeout)) as files:
+            for _, file in files:
+                yield file
+                return
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+    def names(self, paths: Sequence[str], timeout: float | None, errors: list[PathError]) -> Iterator[str]:
+        """Yield the paths of the files at or below paths, in path order, and add what cannot be listed to `errors`."""
+        with CANCELLED.get().child(), closing(self.source(paths, timeout)) as source:
+            yield from (name.replace("/", os.sep) for name in source.names())
+            errors += source.errors

@@ -21,11 +21,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def check_date(since: str | None) -> str | None:
-    """Check a date for `git log --since`, and return it. Return `None` if `since` is `None`.
-
-    A date without a time, such as `2024-01-31`, is returned with the time 00:00. Other texts, such as `2 weeks ago`,
-    are returned unchanged; git checks them later.
-    """
+    """Check a date for `git log --since`, and return it. Return `None` if `since` is `None`."""
     if since is None:
         return None
     if not isinstance(since, str):

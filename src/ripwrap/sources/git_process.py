@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, cast
 
-from ripwrap._system.concurrency import defer_interrupts
+from ripwrap._system.concurrency import CANCELLED, defer_interrupts
 from ripwrap._system.subprocess import (
     Popen,
     TemporaryFolder,
@@ -95,6 +95,7 @@ _SPARE_BYTES = 16 << 20
 """Number of bytes that git may allocate at once, in addition to the maximum size of a blob."""
 
 _EXIT_SECONDS = 5.0
+_POLL_SECONDS = 0.1
 _MAX_ERROR = 4000
 _BUFFER_BYTES = 1 << 20
 
@@ -103,7 +104,6 @@ class Git:
     """Runner of git in a directory, one command at a time. Another thread may call `close()` to end git."""
 
     def __init__(self, cwd: str, allowed: tuple[str, ...] | None, max_bytes: int) -> None:
-        """Set the directory and the limits."""
         self.deadline: float | None = None
         self.max_bytes = max_bytes
         self._cwd = cwd
@@ -165,6 +165,7 @@ class Git:
         """Raise `InterruptedError` if the search has ended, and `TimeoutError` if its time limit was reached."""
         if self._closed:
             raise InterruptedError("the search has ended")
+        CANCELLED.get().check()
         if self.left() == 0:
             raise TimeoutError("the time limit was reached while git read the repository; allow more time")
 
@@ -290,8 +291,7 @@ class _Pipe(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes into a buffer, and return their number."""
-        left = self._git.left()
-        if left is not None and not wait_for_output(self._pipe, left):
+        while not wait_for_output(self._pipe, self._git.left(_POLL_SECONDS) or 0):
             self._git.check()
         self._git.check()
         return cast("io.RawIOBase", self._pipe).readinto(buffer) or 0

@@ -51,25 +51,19 @@ def _cells(content: bytes) -> Iterator[tuple[Location, dict[str, Any]]]:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """Return the different texts of an output, one after another, without terminal codes; empty if it has none.
-
-    The texts of an output in HTML, Markdown and plain text often differ, and pictures are not read.
-    """
+    """Return the different texts of an output, one after another, without terminal codes; empty if it has none."""
     data = output.get("data")
     rich = cast("dict[str, object]", data) if isinstance(data, dict) else {}
     kinds = sorted((kind for kind in rich if kind.startswith("text/")), key=lambda kind: kind != "text/plain")
-    texts = [*(output.get(key) for key in _TEXT_KEYS), _traceback(output), *(rich[kind] for kind in kinds)]
-    plain = (_TERMINAL_CODE.sub("", _joined(text)).rstrip("\n") for text in texts)
-    return "\n".join(filter(None, dict.fromkeys(plain)))
-
-
-def _traceback(output: dict[str, Any]) -> str:
-    """Return the traceback of an error, which ends with its name and value; empty for another output."""
+    # The traceback of an error ends with its name and value.
     error = ": ".join(_joined(output.get(name)) for name in ("ename", "evalue")).strip(": ")
     frames = output.get("traceback")
     lines = "\n".join(map(_joined, cast("Iterable[object]", frames))) if _is_list(frames) else ""
-    text = _TERMINAL_CODE.sub("", lines)
-    return text if error in text else f"{text}\n{error}".strip("\n")
+    traceback = _TERMINAL_CODE.sub("", lines)
+    traceback = traceback if error in traceback else f"{traceback}\n{error}".strip("\n")
+    texts = [*(output.get(key) for key in _TEXT_KEYS), traceback, *(rich[kind] for kind in kinds)]
+    plain = (_TERMINAL_CODE.sub("", _joined(text)).rstrip("\n") for text in texts)
+    return "\n".join(filter(None, dict.fromkeys(plain)))
 
 
 def _joined(lines: object) -> str:

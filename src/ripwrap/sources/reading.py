@@ -87,10 +87,7 @@ class TextCache:
             self._has_grown = True
 
     def trim(self) -> None:
-        """Delete old temporary files of killed processes and, if the cache is too large, the least recently used texts.
-
-        If no text was stored since the last call, do nothing.
-        """
+        """Delete temporary files of killed processes and, if the cache is too large, the least recently used texts."""
         if not self._has_grown:
             return
         self._has_grown = False
@@ -141,13 +138,9 @@ class DocumentReader:
     def __init__(
         self, cache: TextCache | None, *, seconds: float = DOCUMENT_SECONDS, until: float | None = None
     ) -> None:
-        """Set the limits; the process is started when it is needed.
+        """Set the `seconds` for each document, and the time (of `time.monotonic()`) of a `TimeoutError`, `until`.
 
-        Args:
-            cache: Cache of texts; `None` is no cache.
-            seconds: Maximum number of seconds for a document.
-            until: Time, as `time.monotonic()` gives it, at which reading ends with a `TimeoutError`; `None` is no
-                limit.
+        The process is started when it is needed.
         """
         self._cache = cache
         self._seconds = seconds
@@ -180,12 +173,9 @@ class DocumentReader:
             with CANCELLED.get().child():
                 answer = self._worker.request([wanted.name.encode(), wanted.target.encode(), content], left)
         except StartError as error:
+            said = f"the process that reads documents cannot be started: {error}; pass a value of "
             raise RipwrapError(
-                HintedText(
-                    f"the process that reads documents cannot be started: {error}; pass a value of ",
-                    Hint("inside", kind="correct"),
-                    " without notebooks and documents",
-                )
+                HintedText(said, Hint("inside", kind="correct"), " without notebooks and documents")
             ) from error
         now = time.monotonic()
         if self._until is not None and now >= self._until:

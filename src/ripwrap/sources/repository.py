@@ -68,7 +68,6 @@ class RepositoryFinder:
     """Finder of the repository of a directory. It opens nothing outside of the allowed directories."""
 
     def __init__(self, cwd: str, allowed: tuple[str, ...] | None, check: Callable[[], object]) -> None:
-        """Set the limits."""
         self._cwd = cwd
         self._allowed = allowed
         self._check = check
@@ -189,15 +188,13 @@ class RepositoryFinder:
 
     def _denied(self) -> AccessDeniedError:
         # The error neither names the path nor tells if it exists.
+        said = (
+            f"the git repository of {shown(self._cwd)} is not allowed, because its directories are not all inside "
+            "the allowed directories: its .git, one of its links or its alternates lead out of them, or the "
+            "repository begins above them; if you trust it, allow its .git directory with "
+        )
         return AccessDeniedError(
-            HintedText(
-                f"the git repository of {shown(self._cwd)} is not allowed, because its directories are not all inside "
-                "the allowed directories: its .git, one of its links or its alternates lead out of them, or the "
-                "repository begins above them; if you trust it, allow its .git directory with ",
-                Hint("repositories", kind="correct"),
-            ),
-            path=self._cwd,
-            roots=self._allowed or (),
+            HintedText(said, Hint("repositories", kind="correct")), path=self._cwd, roots=self._allowed or ()
         )
 
 

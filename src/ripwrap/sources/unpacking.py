@@ -177,7 +177,6 @@ class Salvaged(_ChunkReader):
     """File that ends where its data are broken, as the programs that unpack them print all before that place."""
 
     def __init__(self, file: Any, errors: tuple[type[Exception], ...], checksum: int | None = None) -> None:
-        """Set the limits."""
         self.error: Exception | None = None
         self._file = file
         self._errors = errors
@@ -261,7 +260,15 @@ class CheckedInfo(tarfile.TarInfo):
         stream = archive.fileobj
         size = -(-self.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
         content: bytes = stream.read(size)
-        _check_records(content)
+        if _MANY_DIGITS.search(content):
+            raise tarfile.ReadError(f"a PAX header has more than {_MAX_DIGITS} digits in a row")
+        start = 0
+        while start < len(content) and content[start]:  # each record is `length key=value` and a newline (POSIX.1-2001)
+            found = _LENGTH.match(content, start)
+            end = start + int(found[1]) if found else 0
+            if not found or not found.end() < content.find(b"=", found.end(), end) or content[end - 1 : end] != b"\n":
+                raise tarfile.ReadError("a PAX header has a broken record")
+            start = end
 
         def read(_: int) -> bytes:
             archive.fileobj = stream
@@ -269,19 +276,6 @@ class CheckedInfo(tarfile.TarInfo):
 
         archive.fileobj = SimpleNamespace(read=read)  # `tarfile` reads the records once more
         return cast("Any", super())._proc_pax(archive)  # noqa: SLF001 - this method
-
-
-def _check_records(content: bytes) -> None:
-    """Raise `tarfile.ReadError` if PAX records are broken: each is `length key=value` and a newline (POSIX.1-2001)."""
-    if _MANY_DIGITS.search(content):
-        raise tarfile.ReadError(f"a PAX header has more than {_MAX_DIGITS} digits in a row")
-    start = 0
-    while start < len(content) and content[start]:
-        found = _LENGTH.match(content, start)
-        end = start + int(found[1]) if found else 0
-        if not found or not found.end() < content.find(b"=", found.end(), end) or content[end - 1 : end] != b"\n":
-            raise tarfile.ReadError("a PAX header has a broken record")
-        start = end
 
 
 def dictionary_size(file: Input, info: zipfile.ZipInfo) -> int:

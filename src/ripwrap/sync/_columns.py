@@ -11,7 +11,7 @@ from ripwrap._ripgrep.stream import StreamRequest, metered
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns
 from ripwrap.errors import named_paths
-from ripwrap.options import StrPath
+from ripwrap.options import StrPath, check_timeout
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 
@@ -75,4 +75,6 @@ def search_columns(
     refuse_context("search_columns()", options)
     answer = ColumnsAnswer(limit, batch)
     query = placed_search("search_columns()", pattern, cwd, paths, options)
-    return run_columns_blocking(metered(StreamRequest(query, answer), on_progress, limit), answer, rg, timeout=timeout)
+    return run_columns_blocking(
+        metered(StreamRequest(query, answer), on_progress, limit), answer, rg, timeout=check_timeout(timeout)
+    )

@@ -4,12 +4,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Unpack
 
-from ripwrap._operations.combine import matching_request, run_matching
+from ripwrap._operations.combine import _ARGUMENTS, _commonness, _Condition, run_matching
+from ripwrap._ripgrep.query import without_options
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import named_paths
+from ripwrap.errors import Hint, HintedText, named_paths
 from ripwrap.options import StrPath
-from ripwrap.places.where import PlacedSearchOptions
+from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 
 @named_paths
@@ -57,9 +58,14 @@ def files_matching(
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError, DecodeError: See `search()`.
         TimeoutError: The call took more than `timeout` seconds.
     """
-    return run_blocking(
-        run_matching(
-            BlockingRunner(rg, timeout=timeout),
-            matching_request(all_of, any_of, none_of, cwd, paths, options, timeout=timeout),
-        )
-    )
+    every, some, none = ((one,) if isinstance(one, str) else tuple(one) for one in (all_of, any_of, none_of))
+    if not (every or some or none):
+        names = (Hint("all_of"), ", ", Hint("any_of"), " or ", Hint("none_of"))
+        raise ValueError(HintedText("no pattern given; pass ", *names))
+    unsorted = without_options(options, ("sort", "sortr"))
+    patterns = (*every, *some, *none)
+    query = placed_search("files_matching()", patterns, cwd, paths, unsorted, arguments=_ARGUMENTS)
+    conditions = [_Condition((one,), matching=True) for one in sorted(every, key=lambda one: _commonness(options, one))]
+    conditions += [_Condition(some, matching=True)] if some else []
+    conditions += [_Condition(none, matching=False)] if none else []
+    return run_blocking(run_matching(BlockingRunner(rg, timeout=timeout), query, conditions, timeout=timeout))

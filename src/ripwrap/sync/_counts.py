@@ -4,14 +4,16 @@
 from collections.abc import Generator, Iterable, Sequence
 from typing import Unpack
 
-from ripwrap._operations.counts import counts_request, paths_request, run_file_types
+from ripwrap._operations.counts import run_file_types
+from ripwrap._operations.files import ListingAnswer
+from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
-from ripwrap._ripgrep.stream import run_stream_blocking
+from ripwrap._ripgrep.stream import StreamRequest, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import FileCount
-from ripwrap.options import StrPath
-from ripwrap.places.where import PlacedSearchOptions
+from ripwrap.options import StrPath, check_timeout
+from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 
 @named_paths
@@ -33,7 +35,12 @@ def files_with_matches(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files.
     """
-    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=True), rg, timeout=timeout)
+    query = placed_search("files_with_matches()", pattern, cwd, paths, options, "files-with-matches")
+    return run_stream_blocking(
+        StreamRequest(query, ListingAnswer(listing_decoder(counts=query.counts), limit)),
+        rg,
+        timeout=check_timeout(timeout),
+    )
 
 
 @named_paths
@@ -52,7 +59,9 @@ def files_without_match(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files.
     """
-    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=False), rg, timeout=timeout)
+    query = placed_search("files_without_match()", pattern, cwd, paths, options, "files-without-match")
+    decoder = listing_decoder(counts=query.counts, matching=False)
+    return run_stream_blocking(StreamRequest(query, ListingAnswer(decoder, limit)), rg, timeout=check_timeout(timeout))
 
 
 @named_paths
@@ -75,8 +84,9 @@ def count(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
+    query = placed_search("count()", pattern, cwd, paths, options, "count", include_zero=include_zero)
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count", include_zero=include_zero), rg, timeout=timeout
+        StreamRequest(query, ListingAnswer(CountDecoder(), limit)), rg, timeout=check_timeout(timeout)
     )
 
 
@@ -99,10 +109,9 @@ def count_matches(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
+    query = placed_search("count_matches()", pattern, cwd, paths, options, "count-matches", include_zero=include_zero)
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count-matches", include_zero=include_zero),
-        rg,
-        timeout=timeout,
+        StreamRequest(query, ListingAnswer(CountDecoder(), limit)), rg, timeout=check_timeout(timeout)
     )
 
 

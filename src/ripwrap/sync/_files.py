@@ -4,13 +4,14 @@
 from collections.abc import Generator, Iterable
 from typing import Unpack
 
-from ripwrap._operations.files import files_request
+from ripwrap._operations.files import ListingAnswer
+from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.progress import OnProgress
-from ripwrap._ripgrep.stream import metered, run_stream_blocking
+from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
-from ripwrap.options import StrPath
-from ripwrap.places.where import PlacedFileOptions
+from ripwrap.options import StrPath, check_timeout
+from ripwrap.places.where import PlacedFileOptions, placed_files
 
 
 @named_paths
@@ -68,6 +69,5 @@ def files(
     The call itself raises the errors about arguments. The first iteration raises the other errors, and the error about
     a `rev` that names no revision.
     """
-    return run_stream_blocking(
-        metered(files_request(cwd, paths, limit, options), on_progress, limit), rg, timeout=timeout
-    )
+    request = StreamRequest(placed_files("files()", cwd, paths, options), ListingAnswer(PathDecoder(), limit))
+    return run_stream_blocking(metered(request, on_progress, limit), rg, timeout=check_timeout(timeout))

@@ -13,7 +13,7 @@ from ripwrap._ripgrep.stream import StreamRequest, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import HistoryMatch
-from ripwrap.options import Directories, SearchOptions, StrPath, check_limit
+from ripwrap.options import Directories, SearchOptions, StrPath, check_limit, check_timeout
 from ripwrap.places.inside import history_source
 from ripwrap.places.items import ItemPlace, in_items
 
@@ -71,5 +71,5 @@ def search_history(
     roots = history_source(query, rev, since, repositories).roots
     versions = ItemPlace(lambda: history_source(query, rev, since, repositories), roots)
     return run_stream_blocking(
-        StreamRequest(in_items(query, versions), HistoryAnswer(check_limit(limit))), rg, timeout=timeout
+        StreamRequest(in_items(query, versions), HistoryAnswer(check_limit(limit))), rg, timeout=check_timeout(timeout)
     )

@@ -9,7 +9,7 @@ from ripwrap._scan.scan import run_scan_blocking, scan_request
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import ScanMatch
-from ripwrap.options import StrPath
+from ripwrap.options import StrPath, check_timeout
 from ripwrap.places.where import PlacedSearchOptions
 
 
@@ -82,4 +82,6 @@ def scan(
 
     The call itself raises `ValidationError`, `ValueError` and `TypeError`. The first iteration raises the other errors.
     """
-    return run_scan_blocking(scan_request(rules, cwd, paths, limit, options, overlaps=overlaps), rg, timeout=timeout)
+    return run_scan_blocking(
+        scan_request(rules, cwd, paths, limit, options, overlaps=overlaps), rg, timeout=check_timeout(timeout)
+    )

@@ -4,13 +4,21 @@
 from collections.abc import Generator, Iterable, Sequence
 from typing import Literal, Unpack, overload
 
-from ripwrap._operations.search import MessageAnswer, captures_request, search_request
+from ripwrap._operations.search import (
+    CaptureAnswer,
+    MatchAnswer,
+    MessageAnswer,
+    _single_pattern,
+    capturing_query,
+    read_groups,
+    refuse_context,
+)
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import CapturedMatch, Match, Message
-from ripwrap.options import StrPath, check_limit
+from ripwrap.options import StrPath, check_limit, check_timeout
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 
@@ -114,11 +122,18 @@ def search(
 
     The call itself raises the errors about arguments and missing packages. The first iteration raises the other errors.
     """
+    refuse_context("search()", options)
+    answer: MatchAnswer
     if captures:
-        request = captures_request(pattern, cwd, paths, limit, options)
+        groups = read_groups(patterns := _single_pattern(pattern, options), options)
+        query = capturing_query("search()", patterns, groups, cwd, paths, options)
+        answer = CaptureAnswer(check_limit(limit), groups)
     else:
-        request = search_request(pattern, cwd, paths, limit, options)
-    return run_stream_blocking(metered(request, on_progress, limit), rg, timeout=timeout)
+        query = placed_search("search()", pattern, cwd, paths, options)
+        answer = MatchAnswer(check_limit(limit))
+    return run_stream_blocking(
+        metered(StreamRequest(query, answer), on_progress, limit), rg, timeout=check_timeout(timeout)
+    )
 
 
 @named_paths
@@ -142,4 +157,6 @@ def search_messages(
     errors of the summary include the parts of files that could not be read.
     """
     query = placed_search("search_messages()", pattern, cwd, paths, options, keeps_errors=True)
-    return run_stream_blocking(StreamRequest(query, MessageAnswer(check_limit(limit))), rg, timeout=timeout)
+    return run_stream_blocking(
+        StreamRequest(query, MessageAnswer(check_limit(limit))), rg, timeout=check_timeout(timeout)
+    )

@@ -15,7 +15,7 @@ from ripwrap._ripgrep.stream import StreamRequest
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import Match
-from ripwrap.options import SearchOptions, check_limit
+from ripwrap.options import SearchOptions, check_limit, check_timeout
 from ripwrap.places.items import ARGUMENTS, NOWHERE, ItemPlace, in_items
 from ripwrap.results import GrepResult
 from ripwrap.sources.base import ItemIterable
@@ -84,7 +84,9 @@ def search_in(
     refuse_context("search_in()", options)
     check_items(items)
     query = in_items(search_query(pattern, NOWHERE, (), options, arguments=ARGUMENTS), ItemPlace(lambda: items))
-    return run_search_in_blocking(StreamRequest(query, MatchAnswer(check_limit(limit))), items, rg, timeout=timeout)
+    return run_search_in_blocking(
+        StreamRequest(query, MatchAnswer(check_limit(limit))), items, rg, timeout=check_timeout(timeout)
+    )
 
 
 @named_paths

@@ -10,7 +10,7 @@ from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap._signature import lists_options
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
-from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath
+from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_timeout
 from ripwrap.sync._replace import ReplacePlan
 
 
@@ -81,7 +81,7 @@ def search_code(
     iteration raises the other errors.
     """
     return run_code_blocking(
-        code_request(pattern, None, lang, cwd, paths, limit, file_timeout, options), rg, timeout=timeout
+        code_request(pattern, None, lang, cwd, paths, limit, file_timeout, options), rg, timeout=check_timeout(timeout)
     )
 
 

@@ -26,14 +26,4 @@ The modules import ripwrap's models only when they are needed, because pytest lo
 from ripwrap.testing.builders import assert_absent, grep_result, match, tree, write_tree
 from ripwrap.testing.fakes import Behavior, FakeRg, fake, misbehaving
 
-__all__ = [
-    "Behavior",
-    "FakeRg",
-    "assert_absent",
-    "fake",
-    "grep_result",
-    "match",
-    "misbehaving",
-    "tree",
-    "write_tree",
-]
+__all__ = ["Behavior", "FakeRg", "assert_absent", "fake", "grep_result", "match", "misbehaving", "tree", "write_tree"]

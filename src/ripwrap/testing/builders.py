@@ -58,11 +58,7 @@ def match(
         submatches.append(ripwrap.Submatch(match=matched, start=start, end=end))
         start = end + len(after.encode())
     return ripwrap.Match(
-        path=path,
-        lines=text,
-        line_number=line_number,
-        absolute_offset=absolute_offset,
-        submatches=tuple(submatches),
+        path=path, lines=text, line_number=line_number, absolute_offset=absolute_offset, submatches=tuple(submatches)
     )
 
 

@@ -33,7 +33,6 @@ class FakeRg:
     """
 
     def __init__(self, path: Path) -> None:
-        """Keep the path of the program."""
         self.path = path
 
     @property

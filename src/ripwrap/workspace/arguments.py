@@ -14,12 +14,11 @@ import inspect
 import json
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic import (
-    AliasChoices,
-    AliasGenerator,
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     Field,
@@ -32,7 +31,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 from typing_extensions import TypedDict
 
-from ripwrap._text import ALIASES, cut_text, suggest
+from ripwrap._text import ALIASES, WORDS, cut_text, suggest
 from ripwrap.errors import Hint, RipwrapError
 
 Needed: TypeAlias = Literal["index", "anchors", "write"]
@@ -72,12 +71,8 @@ def tool_names(
 
 
 def find_tool(name: str, tools: Iterable[N], arguments: Mapping[str, object] | None = None) -> N:
-    """Return a tool, given its name or a name that other programs use for the tool.
-
-    Upper case and prefixes such as `functions.` and `mcp__server__` are accepted. Some programs use one name for
-    different tools, which differ in an argument: the alias `search_files(regex)` is for calls with this argument.
-    """
-    plain = snake_case(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
+    """Return a tool, given its name or an alias; the alias `search_files(regex)` is for calls with this argument."""
+    plain = _plain_name(name)
     known = {tool.name: tool for tool in tools}
     aliases = {alias: tool for tool in known.values() for alias in tool.aliases}
     given = [f"({snake_case(one)})" for one, value in (arguments or {}).items() if value not in (None, "")]
@@ -88,8 +83,18 @@ def find_tool(name: str, tools: Iterable[N], arguments: Mapping[str, object] | N
     return found
 
 
+def implied_arguments(name: str) -> Mapping[str, Any]:
+    """Return the arguments that a name of a tool in another program implies, such as `get_symbols_overview`."""
+    return _IMPLIED.get(_plain_name(name), {})
+
+
+def _plain_name(name: str) -> str:
+    return snake_case(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
+
+
 def snake_case(name: str) -> str:
-    """Return a name such as `filePattern` or `file-pattern` in snake case; leave a flag such as `-i` as it is."""
+    """Return `filePattern`, `file-pattern` or `--file-pattern` in snake case; leave a flag such as `-i` as it is."""
+    name = name.removeprefix("--")
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower().replace("-", "_") if name[:1] != "-" else name
 
 
@@ -161,6 +166,9 @@ def labels(first: int, hashes: Sequence[str], count: int) -> list[str]:
 MAX_NUMBER = 1_000_000
 """Largest number that a tool accepts, except for line numbers."""
 
+MAX_PATTERNS = 20
+"""Maximum number of patterns of a call; rg counts the matches of each."""
+
 MAX_ARGUMENT_CHARS = 20_000
 """Maximum number of characters of the texts in the arguments of one call, all together.
 
@@ -179,27 +187,107 @@ class VisibilityOptions(TypedDict, total=False):
 _MAX_JSON_CHARS = 12
 """Number of characters that a character of a text may take in JSON: two escapes such as `\\ud83d`."""
 
-_INSTEAD = dict.fromkeys(
-    ("max_matches_per_file", "max_count", "max_per_file"),
-    "max_matches limits the matches of all files together, which are taken from the files in turn",
-)
-"""What to do in place of arguments that no tool has."""
+_IMPLIED: Mapping[str, Mapping[str, Any]] = {
+    **{name: {"outline": True} for name in ("get_symbols_overview", "list_code_definition_names")},
+    "list_allowed_directories": {"max_depth": 1},
+}
+"""Arguments that are implied by a name of a tool in another program."""
+
+_OTHER_NAMES: Mapping[str, str] = {
+    "pattern": "search_pattern substring_pattern queries -e",
+    "path": "target_file absolute_path relative_path relative_workspace_path target_directories file_paths uri",
+    "start_line": "start_line_one_indexed from_line line_start",
+    "end_line": "end_line_one_indexed_inclusive to_line line_end",
+    "ranges": "lines line_ranges",
+    "before_context": "before context_lines_before context_before",
+    "after_context": "after context_lines_after context_after",
+    "max_matches": "total_max_matches match_limit num_results",
+    "limit": "max_matches num_results top_k",
+    "file_pattern": "glob_pattern paths_include_glob include_glob includes",
+    "include_hidden": "show_hidden",
+    "include_ignored": "include_ignored_files",
+    "ignore": "ignore_globs ignore_patterns exclude_pattern exclude_glob",
+    "name": "symbol symbol_name name_path name_path_pattern identifier query q pattern",
+    "replacement": "new_text",
+}
+"""Map an argument to further names that it has in other programs, separated by spaces; see `ALIASES`."""
+
+_MEANS: Mapping[str, Mapping[Any, tuple[str, Any] | None]] = {
+    name: values
+    for names, values in (
+        ("only_matching -o", {True: ("context_lines", 0), False: None}),
+        ("names_only files_with_matches -l", {True: ("output_mode", "files_with_matches"), False: None}),
+        ("count -c", {True: ("output_mode", "count"), False: None}),
+        ("is_regexp is_regex", {True: None, False: ("fixed_strings", True)}),
+        ("respect_git_ignore skip_ignored_files use_default_excludes", {True: None, False: ("include_ignored", True)}),
+        ("replace_all allow_multiple allow_multiple_occurrences", {True: None}),
+        ("case_sensitive", {True: None, False: ("case_insensitive", True)}),
+        ("recursive", {True: None, False: ("max_depth", 1)}),
+        ("dry_run", {True: None, False: ("apply", True)}),
+        ("mode", {"slice": None, "regex": None, "literal": ("fixed_strings", True)}),
+        ("sort_by", {"name": None}),
+        ("offset", {1: None}),
+    )
+    for name in names.split()
+}
+"""Map a name and a value in other programs to an argument and its value; `None` is what the tools do anyway."""
+
+_INSTEAD: Mapping[str, tuple[str, str]] = {
+    name: (arguments, text)
+    for names, arguments, text in (
+        ("max_matches_per_file max_count max_per_file", "max_matches", "{} limits the matches of all files together"),
+        ("old_string new_string old_text edits", "pattern", "pass the old text as {}, with fixed_strings=True"),
+        ("replace_all allow_multiple allow_multiple_occurrences", "pattern", "all that {} matches is replaced"),
+        ("include_kinds exclude_kinds kind", "name", "the answer has definitions and kinds of uses of {} apart"),
+        ("include_body include_info", "name", "the answer has the lines of each {}, which read_file shows"),
+        ("max_answer_chars max_output_tokens", "limit max_matches end_line path", "{} makes an answer shorter"),
+        ("respect_gemini_ignore", "file_pattern ignore pattern", "{} leaves out more files than ignore files do"),
+        ("-v invert_match", "pattern", "no {} finds lines that do not match; read_file shows all lines"),
+        ("-w word_regexp whole_word", "pattern", r"write \b before and after the word in {}"),
+        ("-L files_without_match", "path", "find_files lists all files of {}, also those without match"),
+        ("-r", "pattern", "{} is only searched for; replace_content replaces it in a workspace that may write"),
+        ("include exclude use_default_excludes", "path", "find_files finds files; pass their paths as {}, in a list"),
+        ("pages", "path", "read_file shows text; grep_content with inside searches a document that is its {}"),
+        ("mode indentation", "outline", "{} gives the lines of each definition, which ranges reads"),
+        (
+            "recursive",
+            "path",
+            "a pattern of find_files that begins with a slash, as /*.py, stays in the directory of {}",
+        ),
+        ("offset", "limit", "a larger {} shows more"),
+        ("exclude_patterns", "path", "ls has ignore; or pass one directory as {}"),
+        ("depth", "path", "pass one file or directory as {}; read_file with outline shows definitions"),
+        ("substring_matching", "name", "grep_content finds a part of a {}"),
+        ("regex", "name", "pass the {} that the expression finds"),
+        ("containing_symbol_name_path", "name", "write the class before the {}, as in Cart.total"),
+        ("restrict_search_to_code_files", "file_type", "{} chooses the files of one language"),
+        ("occurrence_ids expected_count", "pattern", "the preview counts all that {} matches"),
+        ("case_sensitive", "name", "the case of a {} counts; grep_content can ignore it"),
+        ("sort_by", "path", "entries are sorted by name; find_files can sort by age below a {}"),
+    )
+    for name in names.split()
+}
+"""What to do in place of arguments that cannot be honoured: arguments of a tool, and a text with the first it has."""
 
 _BOUNDS = {"ge": "minimum", "le": "maximum"}
 """Map from the bounds of a field to the keywords of JSON schemas."""
 
-_IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
-"""Arguments that are ignored: answers always have line numbers, and language models write comments in `explanation`."""
+_IGNORED_NAMES = frozenset(
+    {
+        *("-n", "line_number", "line_numbers", "-H", "with_filename", "no_heading", "-P", "pcre2"),
+        *("explanation", "description", "instruction", "instructions", "task_progress", "should_read_entire_file"),
+    }
+)
+"""Arguments that are ignored: answers always have the lines' numbers and files, a pattern that needs PCRE2 gets it, and
+language models write comments in `explanation`. A range of lines says itself if it is the whole file.
+"""
 
 
 A = TypeVar("A", bound="ToolArguments")
 
 
 def parse_strings(value: Any) -> Any:
-    """Convert a text to a list of strings; the text is a JSON array, or has commas between the strings.
-
-    Return any other value, and a text that begins with `[` but is not JSON, as it is.
-    """
+    """Return the strings of a text, which is a JSON array, or has commas between them; any other value as it is."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -216,10 +304,7 @@ def _parsed(value: Any, beginning: str) -> Any:
 
 
 def _join_globs(value: Any) -> Any:
-    """Join globs, given as a list or as the text of a JSON array, into one string with commas between them.
-
-    A comma inside of a name becomes `[,]`. Return any other value as it is.
-    """
+    """Join the globs of a list or of a JSON array with commas; a comma inside of a name becomes `[,]`."""
     value = _parsed(value, '["')
     if not isinstance(value, list):
         return value
@@ -230,10 +315,9 @@ def _join_globs(value: Any) -> Any:
 
 
 def join_ranges(value: Any) -> Any:
-    """Join ranges of lines, given as a list or as the text of a JSON array, into one string such as `10-40,80-95`.
+    """Join the ranges of a list or a JSON array, which may be one pair of numbers, into a text such as `10-40,80-95`.
 
-    A value that is neither a list nor a JSON array is returned as it is. The list may be one pair of numbers, or
-    contain strings, numbers and pairs of numbers. -1 as the second number of a pair is the end of the file.
+    -1 as the second number of a pair is the end of the file.
     """
     value = _parsed(value, "[")
     if not isinstance(value, list):
@@ -255,7 +339,7 @@ def _range_text(item: object) -> str:
 
 
 def join_paths(value: Any) -> Any:
-    """Join the paths of a list, which models send to read several files, with NUL characters."""
+    """Join the paths of a list, which models send to read or search several files, with NUL characters."""
     value = _parsed(value, '["')
     paths = cast("list[object]", value) if isinstance(value, list) else [value]
     if any(isinstance(one, str) and "\0" in one for one in paths):
@@ -265,12 +349,59 @@ def join_paths(value: Any) -> Any:
     return cast("Any", value)
 
 
+_BETWEEN = re.compile(r"([^\s:{]*?)(\.\.\.?)([^\s:{]*)")
+"""Pattern of a range of commits, such as `v1..v2`; names of refs have no two dots (git-check-ref-format(1))."""
+
+
+def two_revs(value: str) -> tuple[str, str, str] | None:
+    """Return the older revision, the dots and the newer revision of a range of commits; `None` for another text."""
+    found = _BETWEEN.fullmatch(value)
+    return found and (found[1] or "HEAD", found[2], found[3] or "HEAD")
+
+
+def check_revs(value: str) -> str:
+    """Check one revision, or a range of commits."""
+    for one in (two_revs(value) or (value,))[::2]:
+        check_rev(one)
+    return value
+
+
+def check_rev(value: str) -> str:
+    """Check a revision, or an empty text, which stands for the files on the disk."""
+    if two_revs(value):
+        raise PydanticCustomError(
+            "rev",
+            "one revision of git, such as 'v1.2' (the tool `history` shows the commits and changes between two)",
+            {},
+        )
+    if value and (value.startswith(("-", "^")) or "\0" in value or value != value.strip()):
+        raise PydanticCustomError("rev", "a revision of git, such as 'v1.2' or 'main~3'", {})
+    return value
+
+
+def join_patterns(value: Any) -> Any:
+    """Join the patterns of a list with NUL characters, which no pattern can have; a text is one pattern."""
+    patterns = cast("list[object]", value) if isinstance(value, list) else [value]
+    if any(isinstance(one, str) and "\0" in one for one in patterns):
+        raise PydanticCustomError("nul", "a pattern without a NUL character, which \\x00 stands for", {})
+    if len(patterns) > MAX_PATTERNS:
+        raise PydanticCustomError("patterns", f"at most {MAX_PATTERNS} patterns", {})
+    return "\0".join(map(str, patterns)) if isinstance(value, list) and patterns and _are_texts(patterns) else value
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return all(isinstance(one, str) and one for one in values)
+
+
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 Globs: TypeAlias = Annotated[str, BeforeValidator(_join_globs)]
+Rev: TypeAlias = Annotated[str, AfterValidator(check_rev)]
+PatternList: TypeAlias = Annotated[str, BeforeValidator(join_patterns)]
+PathList: TypeAlias = Annotated[str, BeforeValidator(join_paths)]
 StringList: TypeAlias = Annotated[list[str], BeforeValidator(parse_strings)]
 
 
-EXCLUDING = frozenset({"exclude_pattern", "exclude", "exclude_patterns", "exclude_glob"})
+EXCLUDING = frozenset({"exclude_pattern", "exclude", "exclude_patterns", "exclude_glob", "paths_exclude_glob"})
 """Names in other programs of globs of files that are left out."""
 
 
@@ -286,33 +417,22 @@ def without_excluded(values: dict[str, Any], name: str, every: str) -> dict[str,
     globs = [f"!{glob.removeprefix('!')}" for text in excluded for glob in comma_separated(str(text))]
     if not globs:
         return kept
-    given = next((kept.pop(key) for key in (name, *ALIASES.get(name, ())) if key in kept), every)
-    return kept | {name: ", ".join(filter(None, [str(_join_globs(given)), *globs]))}
+    return kept | {name: ", ".join(filter(None, [str(_join_globs(kept.get(name, every))), *globs]))}
 
 
-def is_given(values: Mapping[str, Any], name: str) -> bool:
-    """Return True if an argument is given, by its name or by an alias."""
-    return not values.keys().isdisjoint((name, *ALIASES.get(name, ())))
-
-
-class ToolArguments(
-    BaseModel,
-    frozen=True,
-    extra="forbid",
-    coerce_numbers_to_str=True,
-    defer_build=True,
-    alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, *ALIASES.get(name, ()))),
-):
+class ToolArguments(BaseModel, frozen=True, extra="forbid", coerce_numbers_to_str=True, defer_build=True):
     """Base class of the arguments of all tools."""
 
     foreign: ClassVar[frozenset[str]] = frozenset()
+    """Names that are not of an argument, and that a validator of the model reads."""
+    also: ClassVar[Mapping[str, str]] = {}
+    """Names of arguments that only this tool has."""
 
     @model_validator(mode="before")
     @classmethod
-    def _lift_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Replace `head_limit=0` by the largest number that is allowed, because in other tools 0 means no limit."""
-        no_limit = str(given.get("head_limit")).strip() == "0"
-        return {**given, "head_limit": MAX_NUMBER} if no_limit else given
+    def _exclude(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Leave out the files that should be excluded."""
+        return without_excluded(given, "file_pattern", "") if "file_pattern" in cls.model_fields else given
 
 
 class ArgumentSchema:
@@ -343,7 +463,7 @@ def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
     names = _names(model)
     mapping = as_mapping(arguments)
     _check_length(sum(len(name) + _text_length(value) for name, value in mapping.items()))
-    given = _known(mapping, names, model.foreign)
+    given = _known(mapping, names, model)
     try:
         return model.model_validate(given)
     except ValidationError as error:
@@ -379,10 +499,7 @@ def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def comma_separated(text: str) -> list[str]:
-    """Return the texts between commas, such as globs, without white space around them; leave out empty texts.
-
-    A comma in braces or brackets is part of a glob.
-    """
+    """Return the texts between commas that are not in braces or brackets, stripped; leave out empty texts."""
     parts: list[str] = []
     start = depth = 0
     for found in re.finditer(r"[{}\[\],]", text):
@@ -433,30 +550,60 @@ def _text_length(value: object) -> int:
     return length
 
 
-def _known(given: Mapping[str, Any], names: Mapping[str, str], foreign: Collection[str]) -> dict[str, Any]:
-    """Drop arguments that are null or without effect, and write names such as `filePattern` in snake case."""
+def _known(given: Mapping[str, Any], names: Mapping[str, str], model: type[ToolArguments]) -> dict[str, Any]:
+    """Return the arguments of a call by names that the model reads, without those that are null or without effect."""
     known: dict[str, Any] = {}
-    for name, value in given.items():
+    implied: dict[str, Any] = {}
+    for name, value in _flat(given):
         plain = name if name in names else snake_case(name)
-        if value is None or (plain in _IGNORED_NAMES and plain not in names):
-            continue
-        if plain in foreign and plain not in names:
-            known[plain] = value
+        if value is None:
             continue
         if plain not in names:
-            if plain in _INSTEAD and "max_matches" in names:
-                raise ValueError(f"unknown argument {name!r}; {_INSTEAD[plain]}")
-            meant = suggest(plain, names)
-            own = ", ".join(dict.fromkeys(names.values()))
-            hint = f"did you mean {meant}? " if meant else ""
-            allowed = f"allowed are {own}" if own else "the tool takes no arguments"
-            raise ValueError(f"unknown argument {name!r}; {hint}{allowed}")
-        twice = [other for other in known if names.get(other) == names[plain]]
-        if not twice:
-            known[plain] = value
-        elif known[twice[0]] != value:
-            raise ValueError(f"{twice[0]} and {name} name the same argument, but their values differ; pass only one")
-    return known
+            if plain in model.foreign or (plain in EXCLUDING and "file_pattern" in names):
+                known[plain] = value
+            elif plain not in _IGNORED_NAMES:
+                implied |= _meant(name, value, names)
+            continue
+        own = names[plain]
+        if plain != own and own in ("before_context", "after_context"):
+            implied["context_lines"] = 0  # as in rg, without -C
+        # In other tools, `head_limit=0` means no limit.
+        read = MAX_NUMBER if plain == "head_limit" and str(value).strip() == "0" else value
+        if known.setdefault(own, read) is not read and known[own] != read:
+            raise ValueError(f"{own} and {name} name the same argument, but their values differ; pass only one")
+    return implied | known
+
+
+def _flat(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield each argument and its value; those of an object, as Gemini CLI sends them, one by one."""
+    for name, value in given.items():
+        if snake_case(name) == "file_filtering_options" and isinstance(value, Mapping):
+            yield from cast("Mapping[str, Any]", value).items()
+        else:
+            yield name, value
+
+
+def _meant(name: str, value: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return what an argument of another program means, as an argument of the tool; raise an error that says it."""
+    plain = snake_case(name)
+    own = [*dict.fromkeys(names.values())]
+    read = {"true": True, "false": False}.get(str(value).lower(), value)
+    if isinstance(read, str | int) and read in (means := _MEANS.get(plain, {})):
+        meant = means[read]
+        if meant is None or meant[0] in own:
+            return dict([meant]) if meant else {}
+    needed, instead = _INSTEAD.get(plain, ("", ""))
+    argument = next((one for one in needed.split() if one in own), "")
+    if argument and plain not in _MEANS and read in (False, "", -1, [], {}):  # it is switched off
+        return {}
+    if not own:
+        hint = "the tool takes no arguments"
+    elif argument:
+        hint = instead.format(argument)
+    else:
+        similar = names.get(suggest(plain, names))
+        hint = f"did you mean {similar}? allowed are {', '.join(own)}" if similar else f"allowed are {', '.join(own)}"
+    raise ValueError(f"unknown argument {cut_text(repr(name), MAX_QUOTED_CHARS)}; {hint}")
 
 
 @functools.cache
@@ -466,10 +613,19 @@ def _names(model: type[ToolArguments]) -> dict[str, str]:
     for name in model.model_fields:
         for alias in ALIASES.get(name, ()):
             names.setdefault(alias, name)
+    names |= model.also
+    for name in model.model_fields:
+        for alias in _OTHER_NAMES.get(name, "").split():
+            names.setdefault(alias, name)
+    for word, name in WORDS.items():
+        if name in names and word not in model.foreign:
+            names.setdefault(word, names[name])
     return names
 
 
 def _error_text(problem: ErrorDetails, names: Mapping[str, str]) -> str:
+    if not problem["loc"]:  # the error of a validator of the model, which says all
+        return str(problem.get("ctx", {}).get("error", problem["msg"]))
     name = names.get(str(problem["loc"][0]), str(problem["loc"][0]))
     given = cut_text(repr(problem["input"]), MAX_QUOTED_CHARS)
     match problem["type"]:
@@ -516,11 +672,7 @@ Error messages mention functions of the library, but a language model can only c
 
 
 def spell_as_argument(hint: Hint) -> str | None:
-    """Translate a hint in a message: an option to an argument of the tools, a method to the name of a tool.
-
-    A hint to install a package stays a command, and `location=` becomes `index=`, an argument of `Workspace`. Return
-    `None` for an option that is not an argument of a tool, and for a method without a tool that does the same.
-    """
+    """Translate an option in a message to an argument, and a method to a tool; `None` if no tool has or does it."""
     if hint.kind == "install":
         return str(hint)
     if hint.kind == "call":

@@ -176,6 +176,7 @@ class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
         offset: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """Find files or directories by name, with a glob.
 
@@ -191,6 +192,7 @@ class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
             offset (int): Number of files to skip, for the next page; the previous answer gives it.
             include_hidden (bool): List hidden files, too.
             include_ignored (bool): List files that .gitignore and the like exclude, too.
+            rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -203,6 +205,7 @@ class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
                     offset=offset,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:
@@ -228,6 +231,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         max_depth: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """List a directory and everything below it, as an indented list.
 
@@ -242,6 +246,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             max_depth (int): Number of levels to list; 0, the default, is no limit.
             include_hidden (bool): List hidden files, too.
             include_ignored (bool): List files that .gitignore and the like exclude, too.
+            rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -252,6 +257,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
                     max_depth=max_depth,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:
@@ -266,7 +272,14 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         return run_blocking(run_ls(self._tools.begin(), arguments))
 
     def tree(
-        self, path: str = ".", *, limit: int = 50, include_hidden: bool = False, include_ignored: bool = False
+        self,
+        path: str = ".",
+        *,
+        limit: int = 50,
+        max_depth: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """Show an overview of a directory: an indented tree with a few entries of every directory.
 
@@ -276,12 +289,21 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         Args:
             path (str): The directory to show; `.` is everything.
             limit (int): Maximum number of files and directories to show; default 50.
+            max_depth (int): Number of levels to show; 0, the default, is no limit.
             include_hidden (bool): Show hidden files, too.
             include_ignored (bool): Show files that .gitignore and the like exclude, too.
+            rev (str): Show a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
-                self.tree_result(path, limit=limit, include_hidden=include_hidden, include_ignored=include_ignored)
+                self.tree_result(
+                    path,
+                    limit=limit,
+                    max_depth=max_depth,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                    rev=rev,
+                )
             )
         except TOOL_ERRORS as error:
             return self.error_text(error)
@@ -295,7 +317,16 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
 class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
     """Methods of `codebase_search`."""
 
-    def codebase_search(self, query: str, path: str = ".", *, limit: int = 30) -> str:
+    def codebase_search(
+        self,
+        query: str,
+        path: str = ".",
+        *,
+        file_pattern: str = "",
+        file_type: str = "",
+        limit: int = 30,
+        offset: int = 0,
+    ) -> str:
         """Find the code that answers a question in words, or that defines a name, the best results first.
 
         The answer gives for each result its file and lines, the definition around it, the reasons for its rank, and its
@@ -305,10 +336,17 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         Args:
             query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
             path (str): The directory or file to search; `.` is everything.
+            file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!tests/**`.
+            file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
             limit (int): Maximum number of results to show; default 30. A file may have several.
+            offset (int): Number of results to skip, for the next page; the previous answer gives it.
         """
         try:
-            return self.text(self.codebase_search_result(query, path, limit=limit))
+            return self.text(
+                self.codebase_search_result(
+                    query, path, file_pattern=file_pattern, file_type=file_type, limit=limit, offset=offset
+                )
+            )
         except TOOL_ERRORS as error:
             return self.error_text(error)
 
@@ -317,7 +355,8 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
     ) -> CodebaseSearchResult:
         """Return the answer of `codebase_search()` as a `CodebaseSearchResult`.
 
-        If the index cannot be used, the files are ranked without the index, and `notes` give the reason. The method
+        If the index cannot be used, the files are ranked without the index, and `notes` give the reason. With
+        `file_pattern` or `file_type`, the index is not used, because rg knows the globs and types. The method
         raises the errors of `grep_content_result()`, and `TimeoutError` if the ranking takes longer than the
         workspace's `timeout`.
         """
@@ -339,6 +378,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
         offset: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """Find where a function, class, variable or other name is defined, imported, called and mentioned.
 
@@ -354,6 +394,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
             offset (int): Number of places to skip, for the next page.
             include_hidden (bool): Search hidden files and directories, too.
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
+            rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -366,6 +407,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
                     offset=offset,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:
@@ -396,6 +438,7 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
         tail: int = 0,
         outline: bool = False,
         force: bool = False,
+        rev: str = "",
     ) -> str:
         """Read lines of a text file, with their numbers, or its outline.
 
@@ -412,11 +455,20 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             tail (int): Number of lines from the end of the file; with head, both ends are shown.
             outline (bool): Show the outline of the file; no lines, unless another argument chooses some.
             force (bool): With anchors, show again what was shown before and has not changed.
+            rev (str): Read the file in a commit of git instead of on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
                 self.read_file_result(
-                    path, start_line, end_line, ranges=ranges, head=head, tail=tail, outline=outline, force=force
+                    path,
+                    start_line,
+                    end_line,
+                    ranges=ranges,
+                    head=head,
+                    tail=tail,
+                    outline=outline,
+                    force=force,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:

@@ -7,22 +7,32 @@ shortened names.
 import difflib
 import os
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import takewhile
 from typing import TypeAlias
 
-from ripwrap._ripgrep.command import files_query
+from ripwrap._ripgrep.command import files_query, words_query
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.page_collector import ListingCollector
+from ripwrap._ripgrep.page_collector import ListingCollector, TermCounts
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query
 from ripwrap._system.concurrency import CANCELLED, countdown
 from ripwrap._system.windows import IS_WINDOWS
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.results import shown_start
 from ripwrap.workspace.sandbox import MAX_NAME_BYTES
-from ripwrap.workspace.scope import LEFT_OUT, Scope, anchored, as_name, half, plain_glob, unescaped, wider
+from ripwrap.workspace.scope import (
+    LEFT_OUT,
+    Scope,
+    anchored,
+    as_name,
+    half,
+    in_revision,
+    plain_glob,
+    unescaped,
+    wider,
+)
 
 SECONDS = 1.0
 """Time limit in seconds for listing the files, and also for comparing their names."""
@@ -41,6 +51,15 @@ _MAX_BEHIND = 0.1
 _MAX_PROPOSED = 5
 _MAX_SORTED = 1_000
 """Maximum number of files of which the time of the last change is read."""
+MIN_SYMBOL_CHARS = 4
+"""Minimum length of a symbol to which others are close."""
+
+MAX_WORDS = 10_000
+"""Maximum number of words that are compared with a symbol."""
+
+MAX_LINES_PER_FILE = 1_000
+_MAX_LONGER = 3
+"""Difference of lengths from which a word is not close to a symbol."""
 _MIN_SHORT = 3
 """Minimum length of a name that may be short for another one; fewer letters are in too many names."""
 
@@ -49,11 +68,7 @@ Compare: TypeAlias = Callable[[str, Sequence[str]], Sequence[tuple[str, float]]]
 
 
 async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float = 2 * SECONDS) -> str:
-    """Return a question such as `Did you mean a.py or b.py?`; empty for a glob, and if no name is close.
-
-    Among equally close names, files with the given suffix come first, then files in the given directories, then the
-    files that changed last.
-    """
+    """Return a question such as `Did you mean a.py or b.py?`; empty for a glob, and if no name is close."""
     if re.search(r"[*?\[{,!]", name) or len(os.path.basename(name)) > MAX_NAME_BYTES or seconds <= 0:
         return ""
     compare, most, together = _library()
@@ -61,7 +76,7 @@ async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float =
     query = files_query(scope.location.cwd, scope.location.paths, scope.options)
     listing = await run.collect(
         Step(
-            query,
+            in_revision(scope, query),
             lambda: ListingCollector(PathDecoder(), most, allowed=scope.allowed),
             min(seconds, SECONDS),
             install=False,
@@ -71,6 +86,51 @@ async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float =
     paths = await run.call(lambda: _closest(scope.location.cwd, listing.items(), name, compare, together, seconds))
     *others, last = [shown_start(scope.location.shown(path)) for path in paths] or [""]
     return f"Did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if last else ""
+
+
+async def ask_close_symbols(run: Runner, scope: Scope, options: FileOptions, name: str) -> str:
+    """Return a question such as `Did you mean get_user_name?`; empty if no word of the files is close to the name.
+
+    A word that two typing errors tell from a name has one of three parts of the name. Words in files that `scope`
+    does not allow do not count.
+    """
+    word = re.split(r"\W+", name)[-1]
+    size, wanted = -(-len(word) // 3), _folded(word)
+    if len(word) < MIN_SYMBOL_CHARS:
+        return ""
+    parts = "|".join(re.escape(word[at : at + size]) for at in range(0, len(word), size))
+    query = words_query(
+        rf"(?i)\b\w*(?:{parts})\w*\b", scope.location.cwd, scope.location.paths, options, MAX_LINES_PER_FILE
+    )
+    seconds = SECONDS if scope.timeout is None else min(SECONDS, scope.timeout)
+    seen = set[str]()
+
+    def terms(hit: str) -> Sequence[str]:
+        if abs(len(hit) - len(word)) > _MAX_LONGER or (hit not in seen and len(seen) >= MAX_WORDS):
+            return ()
+        seen.add(hit)
+        return (hit,)
+
+    hits = await run.collect(
+        Step(in_revision(scope, query), lambda: TermCounts(terms, seconds), seconds, install=False)
+    )
+    counts = Counter[str]()
+    for path, words in hits.files.items():
+        if scope.allowed is None or scope.allowed(path):
+            counts.update(words)
+    del counts[word]
+    spelled: dict[str, list[str]] = {}
+    for one, _ in counts.most_common():
+        spelled.setdefault(_folded(one), []).append(one)
+    close = await run.call(lambda: _library()[0](wanted, [*spelled]), seconds=seconds)
+    best = max((score for _, score in close), default=0.0)
+    near = sorted((one for one in close if one[1] > best - _MAX_BEHIND), key=lambda one: -one[1])
+    proposed = [one for folded, _ in near for one in spelled[folded]][:_MAX_PROPOSED]
+    return f"Did you mean {' or '.join(filter(None, (', '.join(proposed[:-1]), proposed[-1])))}?" if proposed else ""
+
+
+def _folded(word: str) -> str:
+    return word.casefold().replace("_", "")
 
 
 def by_age(cwd: str, paths: Sequence[str]) -> list[str]:
@@ -156,11 +216,9 @@ HasName = Callable[[str], Awaitable[bool]]
 
 
 async def resolve_names(globs: str, has: HasName) -> str:
-    """Return the globs of a call, separated by commas, in which the names of files are escaped.
+    """Return the globs of a call, separated by commas, in which the names of files that exist are escaped.
 
-    If the whole text is a name, its commas separate no globs. A glob that does not parse, or has backslashes, may be a
-    name, too. Both only count if there is such a file. A text with a wildcard before its first comma, or a `!` at its
-    beginning, is a list.
+    The whole text, a glob that does not parse, and one with backslashes may be a name.
     """
     split = comma_separated(globs)
     if (
@@ -193,7 +251,7 @@ def _may_be_name(glob: str) -> bool:
     return False
 
 
-def names_on_disk(run: Runner, scope: Scope, placed: Callable[[Query], Query] | None = None) -> HasName:
+def names_in(run: Runner, scope: Scope) -> HasName:
     """Return the function that looks up a name with rg, also among hidden and ignored files."""
 
     async def is_listed(name: str) -> bool:
@@ -201,9 +259,12 @@ def names_on_disk(run: Runner, scope: Scope, placed: Callable[[Query], Query] | 
         wide = wider(scope, LEFT_OUT, half(scope.timeout))
         options: FileOptions = {**wide.options, "glob": globs}
         query = files_query(scope.location.cwd, scope.location.paths, options)
-        query = query if placed is None else placed(query)
         listing = await run.collect(
-            Step(query, lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed), wide.timeout)
+            Step(
+                in_revision(scope, query),
+                lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed),
+                wide.timeout,
+            )
         )
         return listing.total > 0
 

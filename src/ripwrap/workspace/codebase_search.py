@@ -5,7 +5,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, cast
 
 from typing_extensions import TypedDict
 
@@ -16,8 +16,20 @@ from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import as_utf8, plural, shown, shown_path
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Model, PathError
+from ripwrap.options import FileOptions
 from ripwrap.results import RankedChunk
-from ripwrap.workspace.arguments import TOOL_ERRORS, Number, ToolArguments, labels, line_hashes, parse_arguments
+from ripwrap.workspace.arguments import (
+    MAX_NUMBER,
+    TOOL_ERRORS,
+    Globs,
+    Number,
+    PathList,
+    ToolArguments,
+    labels,
+    line_hashes,
+    parse_arguments,
+)
+from ripwrap.workspace.close_names import names_in, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.expansion import (
     MAX_DEFINITION_LINES,
@@ -29,7 +41,7 @@ from ripwrap.workspace.expansion import (
 from ripwrap.workspace.notes import NAMES_SHARE, notes_of, shortened, unused_index_note
 from ripwrap.workspace.redact import Redaction, redact_name
 from ripwrap.workspace.results import ToolResult
-from ripwrap.workspace.scope import Scope, Settings, half, open_scope
+from ripwrap.workspace.scope import Scope, Settings, file_filter, half, open_scope, visible_paths
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
@@ -43,15 +55,21 @@ Ranking: TypeAlias = Literal["hybrid", "index", "files"]
 class CodebaseSearchOptions(TypedDict, total=False):
     """Options of `codebase_search()` besides `query` and `path`."""
 
+    file_pattern: str
+    file_type: str
     limit: int
+    offset: int
 
 
 class CodebaseSearchArguments(ToolArguments, frozen=True):
     """Arguments of `codebase_search()`."""
 
     query: str
-    path: str = "."
+    path: PathList = "."
+    file_pattern: Globs = ""
+    file_type: str = ""
     limit: Number = 30
+    offset: Number = 0
 
 
 class CodePlace(Model, frozen=True):
@@ -136,28 +154,35 @@ RANKED: Mapping[Ranking, str] = {
 async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments) -> CodebaseSearchResult:
     """Return the chunks (parts of files) that answer a question best; use the indexes if possible."""
     run, settings, indexes = call.run, call.settings, call.indexes()
-    query, limit = arguments.query, arguments.limit
+    query, offset, limit = arguments.query, arguments.offset, arguments.limit
+    most = min(offset + limit, MAX_NUMBER) + 1
     async with open_scope(run, settings, arguments.path, hidden=False, ignored=False) as scope:
         answer: IndexAnswer | None = None
         notes = [*scope.notes]
-        if indexes is not None:
+        globs = await resolve_names(arguments.file_pattern, names_in(run, scope))
+        files = file_filter(scope.location, globs, arguments.file_type)
+        if indexes is not None and not files.names:
             try:
-                answer = await indexes.search(run, replace(scope, timeout=half(scope.timeout)), query, limit + 1)
+                answer = await indexes.search(run, replace(scope, timeout=half(scope.timeout)), query, most)
             except (RipwrapError, TimeoutError) as error:  # continue without the index
                 notes.append(unused_index_note(error, scope.timeout))
         ranking: Ranking
         if answer is None:
             ranking = "files"
             errors: list[PathError] = []
-            chunks = await _rank(call, scope, query, limit + 1, errors)
+            allowed, incomplete = await visible_paths(run, scope, files)
+            notes += ("Not all files were listed in time, so results may be missing.",) if incomplete else ()
+            options = cast("FileOptions", {**scope.options, **files.options})
+            chunks = await _rank(call, replace(scope, options=options, allowed=allowed), query, most, errors)
             notes = [*notes_of(errors, None, scope), *notes]
         else:
             ranking = "hybrid" if answer.by_vectors else "index"
             chunks = answer.chunks
             notes += answer.notes
+        chunks = chunks[offset:]
         if redact := settings.redact:
             chunks = await run.call(lambda: _redacted(settings, redact, scope, chunks))
-        return await run.call(lambda: _fit_to_budget(settings, scope, query, chunks, limit, ranking, notes))
+        return await run.call(lambda: _fit_to_budget(settings, scope, arguments, chunks, ranking, notes))
 
 
 async def _rank(call: ToolCall, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
@@ -197,38 +222,27 @@ def _redacted(settings: Settings, redact: Redaction, scope: Scope, chunks: Seque
 def _fit_to_budget(
     settings: Settings,
     scope: Scope,
-    query: str,
+    arguments: CodebaseSearchArguments,
     chunks: list[RankedChunk],
-    limit: int,
     ranking: Ranking,
     notes: list[str],
 ) -> CodebaseSearchResult:
-    """Return an answer that fits into `max_chars`: the best results come first, with whole definitions.
-
-    A definition of more than `MAX_DEFINITION_LINES` lines is not shown as a whole. If the text of a result does not
-    fit, the answer shows the first lines of that result, and no text of the results after that result.
-    """
-    if chunks and (missing := missing_code()) is not None:
-        notes = [*notes, missing]
+    """Return the answer that fits into `max_chars`: first whole definitions, then names, or further results."""
+    notes = [*notes, *filter(None, [missing_code()] if chunks else [])]
 
     def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:
-        count = len(places)
-        ranked = f"The {plural(count, 'best result')}, ranked {RANKED[ranking]}."
-        found = ranked if count else "No result shown." if chunks else "No result found."
-        room = len(chunks) - left_out < most
-        way = "" if not left_out else " There was no room for more results." if room else " A larger limit gives more."
-        if not chunks:
-            way = " Ask with other words, or use grep_content."
+        end = arguments.offset + len(chunks) - left_out
         return CodebaseSearchResult(
             root=as_utf8(scope.location.cwd),
             path=scope.location.name,
-            query=query,
+            query=arguments.query,
             ranking=ranking,
             places=tuple(
                 _code_place(chunk, scope, limit, settings) for chunk, limit in zip(places, lines, strict=True)
             ),
             truncated=bool(left_out),
-            message=f"{found}{way}",
+            next_offset=end if left_out and places else None,
+            message=_message(arguments, RANKED[ranking], len(places), end, left_out),
             notes=tuple(notes),
         )
 
@@ -243,13 +257,13 @@ def _fit_to_budget(
         return read_source_file(settings, scope.location, path, settings.redactor(scope.location, path))
 
     def filled(places: Sequence[RankedChunk], whole: int, next_lines: int = 0) -> CodebaseSearchResult:
-        lines = [*[MAX_DEFINITION_LINES] * whole, next_lines, *[0] * count]
+        lines = [*[MAX_DEFINITION_LINES] * whole, next_lines, *[0] * len(places)]
         return answer(places, lines[: len(places)], len(chunks) - count)
 
     def fits(places: Sequence[RankedChunk], whole: int, next_lines: int = 0) -> bool:
         return len(str(filled(places, whole, next_lines))) <= settings.max_chars
 
-    most = min(len(chunks), limit)
+    most = min(len(chunks), arguments.limit)
     count = len(
         shortened(lambda count: shown(count, 0), min(most, NAMED_RESULTS), int(settings.max_chars * NAMES_SHARE)).places
     )
@@ -259,7 +273,36 @@ def _fit_to_budget(
     count += bisect_left(more, True, key=lambda number: len(str(shown(number))) > room)
     best = expand_chunks(chunks[:count], read, fits)
     whole = bisect_left(range(1, len(best) + 1), True, key=lambda number: not fits(best, number))
-    return filled(best, whole, next((lines for lines in SNIPPET_LINES if fits(best, whole, lines)), 0))
+    if whole < len(best):
+        return filled(best, whole, next((lines for lines in SNIPPET_LINES if fits(best, whole, lines)), 0))
+
+    def further(used: int, last: int = MAX_DEFINITION_LINES) -> CodebaseSearchResult:
+        """Return the answer with further results, which take the room that is left."""
+        new = [one for one in chunks[count:used] if not any(map(_lies_in, [one] * whole, best))]
+        return answer([*best, *new], [*[MAX_DEFINITION_LINES] * (whole + len(new) - 1), last], len(chunks) - used)
+
+    used = count + bisect_left(
+        range(count + 1, most + 1), True, key=lambda used: len(str(further(used))) > settings.max_chars
+    )
+    cut = (further(used + 1, lines) for lines in SNIPPET_LINES[:-1] if used < most)
+    return next((one for one in cut if len(str(one)) <= settings.max_chars), further(used))
+
+
+def _message(arguments: CodebaseSearchArguments, ranked: str, count: int, end: int, left_out: int) -> str:
+    """Return the message for a page of `count` results, which ends at `end`, and after which some are left out."""
+    begin, limit = arguments.offset, arguments.limit
+    if not count and not left_out:
+        nothing = f"No result from offset={begin} on." if begin else "No result found."
+        return f"{nothing} Ask with other words, or use grep_content."
+    if not count:
+        return "No result shown."
+    found = f"Results {begin + 1} to {end}" if begin else f"The {plural(count, 'best result')}"
+    why = "There was no room for more results" if end - begin < limit else "A larger limit gives more"
+    return f"{found}, ranked {ranked}." + (f" {why}; offset={end} gives the next ones." if left_out else "")
+
+
+def _lies_in(chunk: RankedChunk, other: RankedChunk) -> bool:
+    return chunk.path == other.path and other.start_line <= chunk.start_line <= chunk.end_line <= other.end_line
 
 
 def _code_place(chunk: RankedChunk, scope: Scope, lines: int, settings: Settings) -> CodePlace:
@@ -292,7 +335,16 @@ CODEBASE_SEARCH = ToolSpec(
 class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
     """Methods of `codebase_search`."""
 
-    async def codebase_search(self, query: str, path: str = ".", *, limit: int = 30) -> str:
+    async def codebase_search(
+        self,
+        query: str,
+        path: str = ".",
+        *,
+        file_pattern: str = "",
+        file_type: str = "",
+        limit: int = 30,
+        offset: int = 0,
+    ) -> str:
         """Find the code that answers a question in words, or that defines a name, the best results first.
 
         The answer gives for each result its file and lines, the definition around it, the reasons for its rank, and its
@@ -302,10 +354,17 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         Args:
             query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
             path (str): The directory or file to search; `.` is everything.
+            file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!tests/**`.
+            file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
             limit (int): Maximum number of results to show; default 30. A file may have several.
+            offset (int): Number of results to skip, for the next page; the previous answer gives it.
         """
         try:
-            return self.text(await self.codebase_search_result(query, path, limit=limit))
+            return self.text(
+                await self.codebase_search_result(
+                    query, path, file_pattern=file_pattern, file_type=file_type, limit=limit, offset=offset
+                )
+            )
         except TOOL_ERRORS as error:
             return self.error_text(error)
 
@@ -314,7 +373,8 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
     ) -> CodebaseSearchResult:
         """Return the answer of `codebase_search()` as a `CodebaseSearchResult`.
 
-        If the index cannot be used, the files are ranked without the index, and `notes` give the reason. The method
+        If the index cannot be used, the files are ranked without the index, and `notes` give the reason. With
+        `file_pattern` or `file_type`, the index is not used, because rg knows the globs and types. The method
         raises the errors of `grep_content_result()`, and `TimeoutError` if the ranking takes longer than the
         workspace's `timeout`.
         """

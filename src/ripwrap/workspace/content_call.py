@@ -177,14 +177,14 @@ class ContentCall:
         are found. If that takes `IN_ORDER_SECONDS`, all matches are counted.
         """
         query, joined = self.first_query(self.options), self.arguments.multiline
-        names = 0 if page_request.offset else self.named_files
+        names, location = 0 if page_request.offset else self.named_files, self.scope.location
         files = min(page_request.max_files, max(page_request.end, names))
 
         def step(query: Query, enough: tuple[int, int] | None, timeout: float | None) -> Step[RoundRobinMatchCollector]:
             known = (page_request, self.allowed, self.progress)
             return Step(query, lambda: RoundRobinMatchCollector(*known, joined=joined, enough=enough), timeout)
 
-        if not query.is_plain or joined or self.scope.location.several or self.scope.location.is_file:
+        if not query.is_plain or joined or len(location.paths) > 1 or location.is_file:
             return await run.collect(step(query, None, self.scope.timeout))
         found = await run.collect(step(query, (MANY_MATCHES, files), self.scope.timeout))
         if not found.full:
@@ -243,16 +243,45 @@ async def other_spellings_note(run: Runner, call: ContentCall) -> str:
     pattern = other_pattern(arguments.pattern, fixed_strings=arguments.fixed_strings)
     if pattern is None:
         return ""
-    own = {"pattern": pattern, "fixed_strings": False, "multiline": False}
-    other = replace(call, arguments=arguments.model_copy(update=own), progress=None, candidates=None)
+    much = await _count(run, call, {"pattern": pattern, "fixed_strings": False, "multiline": False})
+    return f"{_quoted(pattern)} has {much}." if much else ""
+
+
+def with_one_pattern(arguments: GrepContentArguments) -> GrepContentArguments:
+    """Return arguments with one regular expression for several patterns, as rg makes it of several `-e`."""
+    patterns = arguments.pattern.split("\0")
+    if len(patterns) == 1:
+        return arguments
+    if arguments.fixed_strings:
+        patterns = [re.sub(r"([\\.+*?()|\[\]{}^$#&~-])", r"\\\1", one) for one in patterns]
+    pattern = "|".join(f"(?:{one})" for one in patterns)
+    return arguments.model_copy(update={"pattern": pattern, "fixed_strings": False})
+
+
+async def counts_of_patterns(run: Runner, call: ContentCall, asked: GrepContentArguments) -> tuple[str, ...]:
+    """Return a sentence with the number of matches of each of several patterns; nothing for a single one."""
+    patterns = asked.pattern.split("\0")
+    said: list[str] = []
+    for pattern in patterns if len(patterns) > 1 else ():
+        much = await _count(run, call, {"pattern": pattern, "fixed_strings": asked.fixed_strings})
+        said.append(_quoted(pattern) + (" was not counted" if much is None else f" has {much or 'no match'}"))
+    return (f"{'; '.join(said)}.",) if said else ()
+
+
+def _quoted(pattern: str) -> str:
+    return f'pattern="{shown_start(pattern)[:MAX_QUOTED_CHARS]}"'
+
+
+async def _count(run: Runner, call: ContentCall, own: Mapping[str, Any]) -> str | None:
+    """Return how many matches a call has with other arguments; `None` if rg does not say it in `SECONDS`."""
+    other = replace(call, arguments=call.arguments.model_copy(update=own), progress=None, candidates=None)
     options: dict[str, Any] = {**other.options, "before_context": 0, "after_context": 0}
     timeout = SECONDS if call.scope.timeout is None else min(SECONDS, call.scope.timeout)
     try:
         found = await run.collect(other.step(cast("SearchOptions", options), PageRequest(0, 1, 1, 0, 0, None), timeout))
     except SearchError:
-        return ""
+        return None
     if not found.matches:
-        return ""
+        return None if found.timed_out else ""
     least = "at least " if found.timed_out else ""
-    much = f"{least}{plural(found.matches, 'match', 'es')} in {plural(found.files, 'file')}"
-    return f'pattern="{shown_start(pattern)[:MAX_QUOTED_CHARS]}" has {much}.'
+    return f"{least}{plural(found.matches, 'match', 'es')} in {plural(found.files, 'file')}"

@@ -1,12 +1,14 @@
 """Run tools, for the async and the blocking workspace: check the arguments, run the tool, return its text."""
 
 import copy
+import inspect
 import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NoReturn, TypeVar, get_args
 
 from typing_extensions import deprecated
@@ -25,6 +27,7 @@ from ripwrap.workspace.arguments import (
     ArgumentSchema,
     as_mapping,
     find_tool,
+    implied_arguments,
     parameter_descriptions,
     spell_as_argument,
     tool_names,
@@ -215,7 +218,8 @@ class ToolDispatcher:
         if tool is not None and tool.needs == "index":
             self.required_indexes(name)
         given = as_mapping(given)
-        return find_tool(name, [self._tools[one] for one in self.names], given), given
+        tool = find_tool(name, [self._tools[one] for one in self.names], given)
+        return tool, given if name in self._tools else {**implied_arguments(name), **given}
 
     def runner(self, seconds: float | None) -> CallRunner:
         """Return a runner for a call that may take so many seconds."""
@@ -266,6 +270,27 @@ class ToolDispatcher:
             self._indexes.close()
 
 
+def _accepting(method: Callable[..., Any], tool: str, other: str) -> Callable[..., Any]:
+    """Return a method of a tool that passes names of arguments in other programs to the method `other`."""
+    known = inspect.signature(method).parameters.keys() - {"self"}
+    order = [*inspect.signature(method).parameters][1:]
+
+    def called(workspace: "ToolMethods", args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        if given.keys() <= known:
+            return method(workspace, *args, **given)
+        return getattr(workspace, other)(tool, {**dict(zip(order, args, strict=False)), **given})
+
+    @wraps(method)
+    def blocking(self: "ToolMethods", *args: Any, **given: Any) -> Any:
+        return called(self, args, given)
+
+    @wraps(method)
+    async def awaits(self: "ToolMethods", *args: Any, **given: Any) -> Any:
+        return await called(self, args, given)
+
+    return awaits if inspect.iscoroutinefunction(method) else blocking
+
+
 class ToolMethods:
     """Base class of the classes from which `Workspace` inherits the methods of its tools.
 
@@ -291,7 +316,9 @@ class ToolMethods:
                 about = ArgumentSchema(text, tool.arguments.model_fields[name])
                 method.__annotations__[name] = Annotated[method.__annotations__[name], text, about]
             fields = tool.arguments.model_fields.items()
-            lists_options({name: field.default for name, field in fields})(getattr(cls, f"{tool.name}_result"))
+            typed = lists_options({name: field.default for name, field in fields})(getattr(cls, f"{tool.name}_result"))
+            setattr(cls, tool.name, _accepting(method, tool.name, "call"))
+            setattr(cls, f"{tool.name}_result", _accepting(typed, tool.name, "call_result"))
 
     def text(self, result: ToolResult) -> str:
         """Return the text that the tool itself would return for a result of its `…_result` method."""

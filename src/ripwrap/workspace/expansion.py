@@ -8,7 +8,7 @@ from ripwrap._code.enclosing import LineSpan, definition_at, share_lines
 from ripwrap._code.outline import MAX_NAME_CHARS, Outline, Section
 from ripwrap._code.treesitter.parser import check_installed, is_available
 from ripwrap._code.treesitter.worker import read_outline
-from ripwrap._operations.expand import read_lines
+from ripwrap._operations.expand import lines_of, read_lines
 from ripwrap.errors import MissingPackageError
 from ripwrap.results import FileMatches, RankedChunk
 from ripwrap.workspace.arguments import line_hashes
@@ -63,10 +63,14 @@ def read_source_file(
     settings: Settings, location: RootLocation, path: str, redactor: Redactor | None
 ) -> SourceFile | None:
     """Return the lines and definitions of a file; `None` if it is too large, cannot be read or may not be shown."""
-    if not settings.sandbox.holds(os.path.join(location.cwd, path)):
-        return None
     try:
-        lines = read_lines(location.cwd, path, follow=settings.follow, roots=location.paths)
+        if location.revision is not None:
+            with location.revision.open(path, settings.timeout) as file:
+                lines = lines_of(file)
+        elif settings.sandbox.holds(os.path.join(location.cwd, path)):
+            lines = read_lines(location.cwd, path, follow=settings.follow, roots=location.paths)
+        else:
+            return None
     except OSError:
         return None
     if lines is None:

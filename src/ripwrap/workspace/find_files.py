@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Unpack
@@ -16,19 +16,21 @@ from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.page_collector import NO_LIMIT, ListingCollector, path_order
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._system.windows import IS_WINDOWS, why_misleading
-from ripwrap._text import ALIASES, as_utf8, nothing_found, plural, shown_path
+from ripwrap._text import as_utf8, nothing_found, plural, shown_path
 from ripwrap.models import PathError
 from ripwrap.workspace.arguments import (
     EXCLUDING,
     TOOL_ERRORS,
     Number,
+    PathList,
+    Rev,
     ToolArguments,
     VisibilityOptions,
     is_true,
     parse_arguments,
     without_excluded,
 )
-from ripwrap.workspace.close_names import HasName, ask_close_names, by_age, names_on_disk, resolve_names
+from ripwrap.workspace.close_names import HasName, ask_close_names, by_age, names_in, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.listing import find_denied
 from ripwrap.workspace.notes import denied_note, listed, scope_notes, shortened, unsearched_notes
@@ -63,6 +65,7 @@ class FindFilesOptions(VisibilityOptions, total=False):
     sort: FileOrder
     limit: int
     offset: int
+    rev: str
 
 
 _CASE = ("case_insensitive", "ignore_case", "-i")
@@ -72,15 +75,30 @@ class FindFilesArguments(ToolArguments, frozen=True):
     """Arguments of `find_files()`."""
 
     foreign: ClassVar[frozenset[str]] = frozenset({"case_sensitive", *_CASE, *EXCLUDING})
+    also: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        (
+            "glob",
+            "glob_pattern",
+            "file_pattern",
+            "file_mask",
+            "include",
+            "include_pattern",
+            "filename",
+            "file_name",
+            "name",
+        ),
+        "pattern",
+    )
 
     pattern: str = "*"
-    path: str = "."
+    path: PathList = "."
     entry_type: Annotated[EntryType, BeforeValidator(lambda one: _ENTRY_TYPES.get(str(one), one))] = "file"
     sort: FileOrder = "path"
     limit: Number = 100
     offset: Number = 0
     include_hidden: bool = False
     include_ignored: bool = False
+    rev: Rev = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -89,8 +107,7 @@ class FindFilesArguments(ToolArguments, frozen=True):
         values = dict(given)
         flags = [is_true(values.pop(name, False)) for name in _CASE]
         if str(values.pop("case_sensitive", True)).lower() == "false" or any(flags):
-            named = {"pattern", *ALIASES["pattern"]} & values.keys()
-            values |= {name: ignoring_case(str(values[name])) for name in named}
+            values |= {"pattern": ignoring_case(str(values["pattern"]))} if "pattern" in values else {}
         return without_excluded(values, "pattern", "*")
 
 
@@ -155,8 +172,15 @@ class _FoundPaths:
 async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindFilesResult:
     """Below a path, find the files or directories that a glob matches."""
     run, settings = call.run, call.settings
+    if arguments.rev and arguments.sort == "newest":
+        raise ValueError("the files of a revision have no time of change; leave out sort, or call history")
     async with open_scope(
-        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+        run,
+        settings,
+        arguments.path,
+        hidden=arguments.include_hidden,
+        ignored=arguments.include_ignored,
+        rev=arguments.rev,
     ) as scope:
         location, entry_type = scope.location, arguments.entry_type
         given = arguments.pattern
@@ -217,7 +241,7 @@ async def _find(
     run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: ReportProgress | None = None
 ) -> _FoundPaths:
     """Return the paths that the glob matches (all, or only the first `most`), and the number of all matching paths."""
-    if arguments.entry_type == "file" and not _is_file(scope.location):
+    if arguments.entry_type == "file" and scope.location.revision is None and not _is_file(scope.location):
         return await _find_files(run, scope, arguments.pattern, most, progress)
     found = await run.call(lambda: _find_entries(scope, arguments.pattern, arguments.entry_type))
     if progress is not None:
@@ -238,8 +262,8 @@ def _find_denied(scope: Scope, arguments: FindFilesArguments) -> tuple[list[str]
 
 def _lookup(run: Runner, scope: Scope, entry_type: EntryType) -> HasName:
     """Return the function that looks up a name: with rg, or with Python code where `_find()` uses that."""
-    if entry_type == "file" and not _is_file(scope.location):
-        return names_on_disk(run, scope)
+    if entry_type == "file" and scope.location.revision is None and not _is_file(scope.location):
+        return names_in(run, scope)
 
     async def has(name: str) -> bool:
         wide = wider(scope, LEFT_OUT, half(scope.timeout))
@@ -249,7 +273,9 @@ def _lookup(run: Runner, scope: Scope, entry_type: EntryType) -> HasName:
 
 
 def _is_file(location: RootLocation) -> bool:
-    return os.path.isfile(os.path.join(location.cwd, location.paths[0]))
+    if location.revision is not None:
+        return location.is_file
+    return any(os.path.isfile(os.path.join(location.cwd, path)) for path in location.paths)
 
 
 async def _find_files(
@@ -310,9 +336,10 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
         is_what = "is a file" if arguments.entry_type == "directory" else f"does not match {arguments.pattern}"
         return f"{nothing}: {shown_start(f'{scope.location.name} {is_what}')}."
     deadline = time.monotonic() + EXPLAIN_SECONDS
-    everything = wider(scope, UNSEEN, EXPLAIN_SECONDS)
+    unseen = {*UNSEEN} if scope.location.revision is None else {"hidden"}  # no ignore file has an effect in a revision
+    everything = wider(scope, unseen, EXPLAIN_SECONDS)
     said = f"{nothing}."
-    if names := [name for name in UNSEEN if not scope.options.get(name)]:
+    if names := [name for name in UNSEEN if name in unseen and not scope.options.get(name)]:
         more = await _find(run, everything, arguments, 1)
         if more.total:
             for name in names if len(names) > 1 else ():
@@ -326,12 +353,12 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
             ways = ", ".join(UNSEEN[name][1] for name in names)
             said = f"{nothing}. There would be {much} with {kinds} {nouns} included ({ways}), the first: {first}."
         elif not more.errors:
-            said = f"{nothing}, not even hidden or ignored {nouns}."
+            said = f"{nothing}, not even {' or '.join(UNSEEN[name][0] for name in names)} {nouns}."
     close = await ask_close_names(run, scope, arguments.pattern, deadline - time.monotonic())
     said = " ".join(filter(None, (said, close)))
     if arguments.entry_type != "file":
         return said
-    everything = wider(scope, UNSEEN, max(deadline - time.monotonic(), 0))
+    everything = wider(scope, unseen, max(deadline - time.monotonic(), 0))
     directory = await _directory_named(run, everything, arguments.pattern)
     if directory is None:
         return said
@@ -343,7 +370,8 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
     """Return the directory named like the pattern, else the first directory that the pattern matches, else `None`."""
     if not entry_globs(scope.location, pattern)[0]:
         return None
-    path = await run.call(lambda: _top_directory(scope.location, pattern.rstrip("/")))
+    is_on_disk = scope.location.revision is None
+    path = await run.call(lambda: _top_directory(scope.location, pattern.rstrip("/"))) if is_on_disk else None
     if path is not None and (scope.denied is None or scope.denied.glob_of(path + os.sep) is None):
         return path
     found = await run.call(lambda: _find_entries(scope, pattern, "directory"))  # rg lists only those with files
@@ -367,7 +395,10 @@ FIND_FILES = ToolSpec(
     FindFilesResult,
     run_find_files,
     title="Find files by name",
-    aliases=("glob", "search_files", "file_search", "find_by_name", "list_files(pattern)", "list_directory(pattern)"),
+    aliases=(
+        *("glob", "search_files", "file_search", "find_by_name", "list_files(pattern)", "list_directory(pattern)"),
+        *("find_file", "glob_file_search"),
+    ),
     rare=frozenset({"entry_type", "sort"}),
 )
 
@@ -386,6 +417,7 @@ class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
         offset: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """Find files or directories by name, with a glob.
 
@@ -401,6 +433,7 @@ class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
             offset (int): Number of files to skip, for the next page; the previous answer gives it.
             include_hidden (bool): List hidden files, too.
             include_ignored (bool): List files that .gitignore and the like exclude, too.
+            rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -413,6 +446,7 @@ class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
                     offset=offset,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:

@@ -1,22 +1,35 @@
 """Tool `find_references`: find definitions and uses of a name, and fit the answer into `max_chars`."""
 
+import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from itertools import groupby
-from typing import Unpack, cast
+from typing import Annotated, Any, BinaryIO, Unpack, cast
+
+from pydantic import BeforeValidator
 
 from ripwrap._code.outline import MAX_NAME_CHARS
 from ripwrap._code.references import Reference, References
 from ripwrap._operations.references import references_request, run_references
 from ripwrap._text import as_utf8, cut_text, plural, shown, shown_path
 from ripwrap.places.where import PlacedFileOptions
-from ripwrap.workspace.arguments import TOOL_ERRORS, Globs, Number, ToolArguments, VisibilityOptions, parse_arguments
-from ripwrap.workspace.close_names import names_on_disk, resolve_names
+from ripwrap.workspace.arguments import (
+    TOOL_ERRORS,
+    Globs,
+    Number,
+    PathList,
+    Rev,
+    ToolArguments,
+    VisibilityOptions,
+    parse_arguments,
+)
+from ripwrap.workspace.close_names import ask_close_symbols, names_in, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import notes_of, shortened
-from ripwrap.workspace.redact import Redactor, redact_name
+from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, Redactor, key_lines, redact_name
 from ripwrap.workspace.results import ToolResult
-from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, scope_of_root, visible_paths
+from ripwrap.workspace.scope import Scope, Settings, file_filter, in_revision, open_scope, scope_of_root, visible_paths
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.text_files import Deadline
 from ripwrap.workspace.tool import ToolCall, ToolSpec
@@ -38,19 +51,32 @@ class FindReferencesOptions(VisibilityOptions, total=False):
     file_type: str
     limit: int
     offset: int
+    rev: str
+
+
+def plain_symbol(value: Any) -> Any:
+    """Return the name in `/CookieJar/i`, `BasicAuth(user)`, `def total` or `Cart/total`, as models write symbols."""
+    if not isinstance(value, str) or len(value) > MAX_NAME_CHARS:
+        return value
+    text = value.strip().strip("`")
+    literal = re.fullmatch(r"/(?:\^|\\b)?(.+?)(?:\$|\\b)?/[gimsuy]*", text)
+    text = re.sub(r"(?<=\w)(?:\([^()]*\)|\[\d+\])$", "", literal[1] if literal else text)
+    text = re.sub(r"^(?:async )?(?:def|class|function|func|fn|struct|interface) +(?=\w)", "", text)
+    return re.sub(r"(?<=\w)/(?=\w)", ".", text.removeprefix("/"))
 
 
 class FindReferencesArguments(ToolArguments, frozen=True):
     """Arguments of `find_references()`."""
 
-    name: str
-    path: str = "."
+    name: Annotated[str, BeforeValidator(plain_symbol)]
+    path: PathList = "."
     file_pattern: Globs = ""
     file_type: str = ""
     limit: Number = 100
     offset: Number = 0
     include_hidden: bool = False
     include_ignored: bool = False
+    rev: Rev = ""
 
 
 class FindReferencesResult(ToolResult, frozen=True):
@@ -103,14 +129,19 @@ async def run_find_references(call: ToolCall, arguments: FindReferencesArguments
     """Find the places that have a name, and return those of a page: definitions first, then the most certain uses."""
     run, settings = call.run, call.settings
     async with open_scope(
-        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+        run,
+        settings,
+        arguments.path,
+        hidden=arguments.include_hidden,
+        ignored=arguments.include_ignored,
+        rev=arguments.rev,
     ) as scope:
-        globs = await resolve_names(arguments.file_pattern, names_on_disk(run, scope))
+        globs = await resolve_names(arguments.file_pattern, names_in(run, scope))
         files = file_filter(scope.location, globs, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
         options = cast("PlacedFileOptions", {**scope.options, **files.options})
         location = scope.location
-        whole = await run.call(lambda: scope_of_root(settings, location.cwd))
+        whole = await run.call(lambda: scope_of_root(settings, location.cwd, location.revision))
         request = references_request(
             *(arguments.name, location.cwd, location.paths, None, scope.timeout, options),
             allowed=allowed,
@@ -118,6 +149,8 @@ async def run_find_references(call: ToolCall, arguments: FindReferencesArguments
             wide=cast("PlacedFileOptions", whole.options),
             wide_allowed=whole.allowed,
         )
+        wide = request.wide and in_revision(whole, request.wide)
+        request = replace(request, query=in_revision(scope, request.query), wide=wide)
         found = await run_references(run, request)
         most = min(arguments.limit, settings.max_chars // MIN_REFERENCE_CHARS)
         uses = sorted(found.uses, key=lambda one: _CONFIDENCES.index(one.confidence))
@@ -125,6 +158,9 @@ async def run_find_references(call: ToolCall, arguments: FindReferencesArguments
         every = [*lines.values()][::-1]  # of several places of one kind on a line, the most certain one
         page = every[arguments.offset : arguments.offset + most]
         masked = await run.call(lambda: _masked(settings, scope, page))
+        close = ""
+        if not every and not settings.redact:  # a close word may be a part of a secret
+            close = await ask_close_symbols(run, replace(scope, allowed=allowed), options, arguments.name)
         notes = (*notes_of(found.errors, None, scope), *scope.notes)
 
         def answer(count: int) -> FindReferencesResult:
@@ -139,17 +175,18 @@ async def run_find_references(call: ToolCall, arguments: FindReferencesArguments
                 exact=found.exact and not found.truncated and not incomplete,
                 truncated=more or found.truncated or incomplete,
                 next_offset=end if more and count else None,
-                message=_message(found, arguments.offset, count, len(every)),
+                message=_message(found, close, arguments.offset, count, len(every)),
                 notes=notes,
             )
 
         return await run.call(lambda: shortened(answer, len(masked), settings.max_chars))
 
 
-def _message(found: References, offset: int, count: int, total: int) -> str:
+def _message(found: References, close: str, offset: int, count: int, total: int) -> str:
     said = found.summary
     if not total:
-        return f"{said} Search for a part of the name with grep_content, or for words with codebase_search."
+        asks = "Search for a part of the name with grep_content, or for words with codebase_search."
+        return " ".join(filter(None, (said, close, asks)))
     if not offset and count == total:
         return said
     end = offset + count
@@ -161,8 +198,15 @@ def _masked(settings: Settings, scope: Scope, page: Sequence[Reference]) -> list
     """Return references as an answer shows them: with secrets masked, and long lines cut."""
     deadline = Deadline(scope.timeout, "the secrets in the lines were not masked", "pass a smaller limit")
 
+    revision, keys = scope.location.revision, dict[str, KeyLines]()
+    if settings.redact and revision is not None and page:
+        files = revision.files([*{one.path: None for one in page}], scope.timeout)
+        keys = {name: key_lines(cast("BinaryIO", file), check=deadline.check) for name, file in files}
+
     @cache
     def redactor_of(path: str) -> Redactor | None:
+        if settings.redact and revision is not None:
+            return partial(settings.redact, keys=keys.get(path, UNKNOWN_KEYS), check=deadline.check)
         return settings.redactor(scope.location, path, deadline.check)
 
     return [_shown(settings, scope, one, redactor_of(one.path)) for one in page]
@@ -193,7 +237,10 @@ FIND_REFERENCES = ToolSpec(
     FindReferencesResult,
     run_find_references,
     title="Find definitions and uses of a name",
-    aliases=("references", "find_usages", "find_symbol", "go_to_references", "list_code_usages"),
+    aliases=(
+        *("references", "find_usages", "find_symbol", "go_to_references", "list_code_usages", "go_to_definition"),
+        *("find_referencing_symbols", "find_declaration", "find_implementations", "search_workspace_symbols"),
+    ),
 )
 
 
@@ -211,6 +258,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
         offset: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """Find where a function, class, variable or other name is defined, imported, called and mentioned.
 
@@ -226,6 +274,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
             offset (int): Number of places to skip, for the next page.
             include_hidden (bool): Search hidden files and directories, too.
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
+            rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -238,6 +287,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
                     offset=offset,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:

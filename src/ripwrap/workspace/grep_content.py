@@ -25,9 +25,16 @@ from ripwrap.errors import CapabilityError, Hint, PatternError, RipwrapError, Se
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
+from ripwrap.sources.base import SUFFIXES, UNPACKED, format_of
 from ripwrap.workspace.arguments import TOOL_ERRORS, VisibilityOptions, parse_arguments, spell_as_argument
-from ripwrap.workspace.close_names import names_on_disk, resolve_names
-from ripwrap.workspace.content_call import ContentCall, RoundRobinMatchCollector, other_spellings_note
+from ripwrap.workspace.close_names import names_in, resolve_names
+from ripwrap.workspace.content_call import (
+    ContentCall,
+    RoundRobinMatchCollector,
+    counts_of_patterns,
+    other_spellings_note,
+    with_one_pattern,
+)
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.grep_content_models import Expand, GrepContentArguments, GrepContentResult, OutputMode
 from ripwrap.workspace.notes import (
@@ -88,20 +95,29 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
     run, settings, indexes = tool_call.run, tool_call.settings, tool_call.indexes()
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
+    asked, arguments = arguments, with_one_pattern(arguments)
     async with open_scope(
-        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+        run,
+        settings,
+        arguments.path,
+        hidden=arguments.include_hidden,
+        ignored=arguments.include_ignored,
+        rev=arguments.rev,
     ) as scope:
         items = None
-        if arguments.rev or arguments.inside:
-            from ripwrap.workspace.grep_items import ItemSearch, check_arguments  # few calls need it
+        if arguments.rev or arguments.inside or any(format_of(one, UNPACKED) for one in scope.location.paths):
+            from ripwrap.workspace.grep_items import ItemSearch, check_arguments, into_archive  # few calls need it
 
+            arguments = into_archive(arguments, scope)
             check_arguments(arguments)
+        if arguments.rev or arguments.inside:
             items = ItemSearch(settings, arguments, scope)
-        globs = await resolve_names(arguments.file_pattern, names_on_disk(run, scope, items.listing if items else None))
+        globs = await resolve_names(arguments.file_pattern, names_in(run, scope))
         files = file_filter(scope.location, globs, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
         reports = tool_call.progress, tool_call.memory
         call = ContentCall(settings, arguments, scope, files, allowed, incomplete, *reports, items=items)
+        call = replace(call, notes=await counts_of_patterns(run, call, asked))
         if items is None and indexes is not None:
             call = await _with_candidates(run, indexes, call)
         answer = _matches if arguments.output_mode == "content" else _files
@@ -140,7 +156,7 @@ async def _with_candidates(run: Runner, indexes: "Indexes", call: ContentCall) -
             call, candidates=await indexes.candidates(run, replace(scope, timeout=half(scope.timeout)), required)
         )
     except (RipwrapError, TimeoutError) as error:  # continue without the index
-        return replace(call, notes=(unused_index_note(error, scope.timeout),))
+        return replace(call, notes=(*call.notes, unused_index_note(error, scope.timeout)))
 
 
 async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
@@ -404,6 +420,9 @@ async def _explained(run: Runner, call: ContentCall) -> str:
     ) -> Step[RoundRobinMatchCollector]:
         if options.get("text") and timeout is not None:
             timeout = min(timeout, BINARY_SECONDS)
+        if options.get("text") and call.scope.denied is not None:  # the bytes of archives have denied members, too
+            archives = [f"!*{suffix}" for kind in UNPACKED for suffix in SUFFIXES[kind]]
+            options = cast("SearchOptions", {**options, "iglob": [*call.scope.denied.iglobs(), *archives]})
         return quiet.step(options, page_request, timeout)
 
     said = await explanation(
@@ -525,6 +544,7 @@ GREP_CONTENT = ToolSpec(
         # Desktop Commander.
         *("search_files(regex)", "search_files(file_pattern)", "search_code(pattern)", "search_code(regex)"),
         *("search_codebase(pattern)", "search_codebase(regex)", "code_search(pattern)", "code_search(regex)"),
+        *("search_codebase(queries)", "search_for_pattern"),
     ),
     rare=frozenset({"before_context", "after_context", "max_files", "sections", "expand", "rev", "inside"}),
 )

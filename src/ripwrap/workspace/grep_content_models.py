@@ -4,22 +4,19 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, ClassVar, Literal, Self, TypeAlias
-
-from pydantic import model_validator
+from typing import Any, Literal, Self, TypeAlias
 
 from ripwrap._code.outline import Section
-from ripwrap._text import ALIASES, shown, shown_path
+from ripwrap._text import shown, shown_path
 from ripwrap.models import Model
 from ripwrap.workspace.arguments import (
-    EXCLUDING,
     Globs,
     Number,
+    PathList,
+    PatternList,
+    Rev,
     ToolArguments,
-    is_given,
-    is_true,
     labels,
-    without_excluded,
 )
 from ripwrap.workspace.results import FileHits, ToolResult, next_offset_after
 
@@ -27,25 +24,11 @@ OutputMode: TypeAlias = Literal["content", "files_with_matches", "count"]
 Expand: TypeAlias = Literal["none", "definition"]
 
 
-_ONE_SIDE = frozenset({*ALIASES["before_context"], *ALIASES["after_context"]})
-_BOTH_SIDES = frozenset({"context_lines", *ALIASES["context_lines"]})
-
-
-_WHOLE_MATCH = ("only_matching", "-o")
-_MODES = {
-    **dict.fromkeys(("names_only", "files_with_matches", "-l"), "files_with_matches"),
-    **dict.fromkeys(("count", "-c"), "count"),
-}
-"""Map from flags of other programs to the output mode that they mean."""
-
-
 class GrepContentArguments(ToolArguments, frozen=True):
     """Arguments of `grep_content()`."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset({"case_sensitive", *_WHOLE_MATCH, *_MODES, *EXCLUDING})
-
-    pattern: str
-    path: str = "."
+    pattern: PatternList
+    path: PathList = "."
     context_lines: Number = 2
     before_context: Number = 0
     after_context: Number = 0
@@ -62,28 +45,8 @@ class GrepContentArguments(ToolArguments, frozen=True):
     include_ignored: bool = False
     sections: bool = False
     expand: Expand = "none"
-    rev: str = ""
+    rev: Rev = ""
     inside: Globs = ""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Set `context_lines` and `case_insensitive` if other arguments imply their values.
-
-        If `-B` or `-A` is given, but not `context_lines`, then `context_lines` is 0, as in rg. With `before_context`
-        and `after_context`, `context_lines` keeps its default. `case_sensitive=False` sets `case_insensitive` to True,
-        unless `case_insensitive` is given, too. `only_matching` leaves the context out, because answers have whole
-        lines.
-        """
-        values = without_excluded(given, "file_pattern", "")
-        flags = {name for name in (*_WHOLE_MATCH, *_MODES) if is_true(values.pop(name, False))}
-        for mode in (_MODES[name] for name in _MODES if name in flags):
-            values.setdefault("output_mode", mode)
-        if not _BOTH_SIDES & values.keys() and (_ONE_SIDE & values.keys() or not flags.isdisjoint(_WHOLE_MATCH)):
-            values["context_lines"] = 0
-        if values.pop("case_sensitive", None) in (False, "false") and not is_given(values, "case_insensitive"):
-            values["case_insensitive"] = True
-        return values
 
 
 class _NotCompared:

@@ -7,9 +7,8 @@ lack the name of the subdirectory, so the globs might not match them.
 
 import io
 import os
-import posixpath
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
 from ripwrap._ripgrep.command import search_query
@@ -20,13 +19,26 @@ from ripwrap.options import SearchOptions
 from ripwrap.places.inside import ArchiveLimits, in_files, layered
 from ripwrap.places.items import ItemPlace, in_items
 from ripwrap.sources.archives import check_inside
-from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
-from ripwrap.sources.git import RevisionSource, check_revision
+from ripwrap.sources.base import SEPARATOR, UNPACKED, Item, LocatedName, Source, format_of
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.grep_content_models import GrepContentArguments
 from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines
-from ripwrap.workspace.sandbox import RootLocation
+from ripwrap.workspace.revision import ItemFilter
 from ripwrap.workspace.scope import Scope, Settings
+
+
+def into_archive(arguments: GrepContentArguments, scope: Scope) -> GrepContentArguments:
+    """Return the arguments with which an archive that is named as `path` is searched as `inside` searches it.
+
+    The bytes of the archive may have text of members that are denied.
+    """
+    formats, location = comma_separated(arguments.inside), scope.location
+    paths = [one for one in location.paths if arguments.rev or os.path.isfile(os.path.join(location.cwd, one))]
+    kinds = {kind for one in paths if (kind := format_of(one, UNPACKED)) is not None} - {*formats}
+    if not kinds:
+        return arguments
+    inside = ",".join([*formats, *sorted(kinds)])
+    return arguments.model_copy(update={"inside": inside, "sections": False, "expand": "none"})
 
 
 def check_arguments(arguments: GrepContentArguments) -> None:
@@ -35,8 +47,6 @@ def check_arguments(arguments: GrepContentArguments) -> None:
     given = {"sections": arguments.sections, "expand": arguments.expand != "none"}
     for name in (name for name, is_given in given.items() if is_given):
         raise combination_error(name, Hint(what, kind="omit"))
-    if arguments.rev:
-        check_revision(arguments.rev)
     if arguments.inside:
         check_inside(comma_separated(arguments.inside))
 
@@ -85,32 +95,23 @@ class ItemSearch:
     def query(self, pattern: str, options: SearchOptions, mode: Mode) -> Query:
         """Return the query that searches the items, and with `inside` also the files, with these options of rg."""
         location = self.scope.location
-        if self.arguments.rev:
+        if (revision := location.revision) is not None:
             plain = cast("SearchOptions", {name: one for name, one in options.items() if name != "ignore_file"})
             call = search_query(pattern, location.cwd, (), plain, mode)
-            roots = self._revision(location).roots
             formats = tuple(comma_separated(self.arguments.inside))
 
             def opens() -> Source:
-                return self._noting(layered(self._revision(location), {}, formats))
+                return self._noting(layered(revision.source(location.paths), {}, formats))
 
-            return in_items(call, ItemPlace(opens, roots, self.allows))
+            return in_items(call, ItemPlace(opens, revision.source(location.paths).roots, self.allows))
         denied = () if self.scope.denied is None else self.scope.denied.iglobs()
         limits = ArchiveLimits(denied, self.scope.allowed, self.allows, self._noting)
         call = search_query(pattern, location.cwd, location.paths, options, mode)
         return in_files(call, comma_separated(self.arguments.inside), limits)
 
-    def listing(self, query: Query) -> Query:
-        """Return a listing of files as a listing of the revision; without `rev`, return the listing as it is."""
-        if not self.arguments.rev:
-            return query
-        roots, allows = self._revision(self.scope.location).roots, ItemFilter(self.scope, hidden=True).allows
-        place = ItemPlace(lambda: self._revision(self.scope.location), roots, allows)
-        return in_items(replace(query, paths=()), place)
-
     def allows(self, name: str) -> bool:
         """Return True if an answer may show an item."""
-        return ItemFilter(self.scope, hidden=self.arguments.include_hidden).allows(name)
+        return ItemFilter(self.scope.location, self.scope.denied, hidden=self.arguments.include_hidden).allows(name)
 
     def shown(self, path: str) -> str:
         """Return the path of a file, or the name of an item, as it appears in the answer."""
@@ -136,78 +137,3 @@ class ItemSearch:
 
     def _noting(self, source: Source) -> Source:
         return _NotesKeys(source, self.keys) if self.settings.redact else source
-
-    def _revision(self, location: RootLocation) -> RevisionSource:
-        if location.several:
-            raise ValueError(
-                "with rev, only one root can be searched; set path to the root whose git repository has this revision"
-            )
-        rev, settings = check_revision(self.arguments.rev), self.settings
-        allowed = (*settings.sandbox.roots, *settings.repositories)
-        below = _repository_below(location.cwd, location.paths[0])
-        return RevisionSource(location.cwd, rev, location.paths, commits_only=True, repositories=allowed, below=below)
-
-
-@dataclass(frozen=True, slots=True)
-class ItemFilter:
-    """Filter for items by name: the path in a revision, or the path of an archive and that of its member."""
-
-    scope: Scope
-    hidden: bool
-
-    def allows(self, name: str) -> bool:
-        """Return True if an answer may show an item."""
-        file, *members = name.split(SEPARATOR)
-        denied = self.scope.denied
-        if denied is not None:
-            if not denied.allows(file.replace("/", os.sep)):
-                return False
-            # Globs are compared with the path of a member from the top of the archive, and with the path that the
-            # member would have if the archive were unpacked in its own directory.
-            # Programs drop a `..` (unzip), or follow it (tar).
-            readings = [path for member in members for path in (member, _collapsed(member))]
-            inner = [path for reading in readings for path in (_plain(reading), _as_unpacked(reading))]
-            paths = (*inner, *(os.path.join(os.path.dirname(file), path) for path in inner))
-            if any(denied.rules.glob_of(path) for path in paths if path):
-                return False
-        if self.hidden:
-            return True
-        return not any(part.startswith(".") for part in self._below(file)) and not any(
-            part.startswith(".") for member in members for part in _plain(member).split(os.sep)
-        )
-
-    def _below(self, file: str) -> list[str]:
-        """Return the parts of a path below the location, without the location itself, because that may be hidden."""
-        for root in self.scope.location.paths:
-            start = root.replace(os.sep, "/")
-            if file == start:
-                return []
-            if file.replace(os.sep, "/").startswith(f"{start}/"):
-                return file[len(start) + 1 :].replace(os.sep, "/").split("/")
-        return [part for part in file.replace(os.sep, "/").split("/") if part not in ("", os.curdir)]
-
-
-def _repository_below(root: str, path: str) -> str:
-    """Return the directory of the repository or worktree below a root that has a path; empty if it is the root's."""
-    while path not in ("", os.curdir) and not os.path.lexists(os.path.join(root, path, ".git")):
-        path = os.path.dirname(path)
-    return "" if path == os.curdir else path.replace(os.sep, "/")
-
-
-def _plain(member: str) -> str:
-    """Return the path of an archive's member for comparison with globs: without a leading slash."""
-    parts = member.replace("\\", "/").split("/")
-    return os.sep.join(part for part in parts if part not in ("", os.curdir))
-
-
-def _collapsed(member: str) -> str:
-    """Return the path of an archive's member without the names that each `..` takes back."""
-    return posixpath.normpath("/" + member.replace("\\", "/"))
-
-
-def _as_unpacked(member: str) -> str:
-    """Return the path that Windows makes of a member: without the dots, spaces and streams at the end of each name.
-
-    So it is without `..`, too.
-    """
-    return _plain("/".join(part.partition(":")[0].rstrip(". ") for part in _plain(member).split(os.sep)))

@@ -184,7 +184,7 @@ class Indexes:
         begun = time.monotonic()
         location = found.location
         roots = self._settings.sandbox.roots if location.several else (location.cwd,)
-        whole = location.several or location.name in (".", location.cwd)
+        whole = location.several or location.paths == (".",)
         indexes = [self._of(root) for root in roots]
         if not whole and any(index.is_guarded for index in indexes):
             return None
@@ -223,11 +223,11 @@ class Indexes:
     async def candidates(self, run: Runner, found: Scope, required: Required) -> Candidates | None:
         """Return the files that may have a match of a pattern, or `None` if all files must be searched.
 
-        The result is `None` for a single file and for several roots. It is also `None` if the index is not built, has
+        The result is `None` for a single file and for several paths. It is also `None` if the index is not built, has
         only the upper levels, or has no file below the path that may have a match.
         """
         location = found.location
-        if location.several or location.is_file:
+        if len(location.paths) > 1 or location.is_file:
             return None
         index = self._of(location.cwd)
         if index.is_guarded or not await run.call(index.is_built):

@@ -33,6 +33,8 @@ from ripwrap.places.where import refuse_places
 from ripwrap.workspace.arguments import (
     TOOL_ERRORS,
     Number,
+    PathList,
+    Rev,
     StringList,
     ToolArguments,
     VisibilityOptions,
@@ -163,9 +165,9 @@ class TreeCollector(BaseListingCollector[str]):
     def _parts(self, path: str) -> tuple[str, list[str]]:
         """Return the searched path of `path`, and the names below it; with several roots, first that of the root."""
         location = self._scope.location
-        if location.several:
-            start = next(root for root in location.paths if path.startswith(root + os.sep))
-            return start, [location.shown(start), *path[len(start) + 1 :].split(os.sep)]
+        if len(location.paths) > 1:
+            start = next(one for one in location.paths if path == one or path.startswith(one + os.sep))
+            return start, [location.shown(start), *path[len(start) + 1 :].split(os.sep)] if path != start else [path]
         start = location.paths[0]
         if start == os.curdir:
             return start, path.split(os.sep)
@@ -178,7 +180,7 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
     from ripwrap.workspace.walk import ScopeWalk  # late: it imports pathspec
 
     tree, walk = new(), ScopeWalk(scope, options)
-    for path in walk.paths():
+    for path in walk.paths(folders=scope.location.revision is not None):  # in git, each directory has a file
         tree.add(path)
     tree.errors, tree.timed_out = tuple(walk.errors), walk.timed_out
     return tree
@@ -229,32 +231,38 @@ class LsOptions(VisibilityOptions, total=False):
     ignore: list[str]
     limit: int
     max_depth: int
+    rev: str
 
 
 class TreeOptions(VisibilityOptions, total=False):
     """Options of `tree()` besides `path`."""
 
     limit: int
+    max_depth: int
+    rev: str
 
 
 class LsArguments(ToolArguments, frozen=True):
     """Arguments of `ls()`."""
 
-    path: str = "."
+    path: PathList = "."
     ignore: StringList = []  # noqa: RUF012 - Pydantic copies it
     limit: Number = 1000
     max_depth: Number = 0
     include_hidden: bool = False
     include_ignored: bool = False
+    rev: Rev = ""
 
 
 class TreeArguments(ToolArguments, frozen=True):
     """Arguments of `tree()`."""
 
-    path: str = "."
+    path: PathList = "."
     limit: Number = 50
+    max_depth: Number = 0
     include_hidden: bool = False
     include_ignored: bool = False
+    rev: Rev = ""
 
 
 class ListEntry(Model, frozen=True):
@@ -357,7 +365,12 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
     """List everything below a path with rg, or with Python code if rg cannot be used."""
     run, settings = call.run, call.settings
     async with open_scope(
-        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+        run,
+        settings,
+        arguments.path,
+        hidden=arguments.include_hidden,
+        ignored=arguments.include_ignored,
+        rev=arguments.rev,
     ) as scope:
         common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
 
@@ -365,10 +378,13 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
             return TreeCollector(scope, arguments.max_depth, (), call.progress, common=common)
 
         options: FileOptions = {**scope.options, **exclude_options(scope.location, arguments.ignore)}
-        engine: ListingEngine = "rg"
+        engine: ListingEngine = "rg" if scope.location.revision is None else "python"
         try:
-            query = files_query(scope.location.cwd, scope.location.paths, options)
-            tree = await run.collect(Step(query, new, scope.timeout, install=False))
+            if engine == "python":
+                tree = await run.call(lambda: walk_tree(scope, new, options))
+            else:
+                query = files_query(scope.location.cwd, scope.location.paths, options)
+                tree = await run.collect(Step(query, new, scope.timeout, install=False))
         except BinaryError as error:
             refuse_places("ls without rg")
             _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
@@ -382,15 +398,28 @@ async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
     """List a few entries of every directory below a path."""
     run, settings = call.run, call.settings
     async with open_scope(
-        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+        run,
+        settings,
+        arguments.path,
+        hidden=arguments.include_hidden,
+        ignored=arguments.include_ignored,
+        rev=arguments.rev,
     ) as scope:
-        query = files_query(scope.location.cwd, scope.location.paths, scope.options)
         common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
-        tree = await run.collect(
-            Step(query, lambda: TreeCollector(scope, 0, EXCLUDE, call.progress, common=common), scope.timeout)
-        )
+
+        def new() -> TreeCollector:
+            return TreeCollector(scope, arguments.max_depth, EXCLUDE, call.progress, common=common)
+
+        engine: ListingEngine = "rg" if scope.location.revision is None else "python"
+        if engine == "python":
+            tree = await run.call(lambda: walk_tree(scope, new, scope.options))
+        else:
+            query = files_query(scope.location.cwd, scope.location.paths, scope.options)
+            tree = await run.collect(Step(query, new, scope.timeout))
         listed = await run.call(lambda: _with_folders(settings, scope, tree, scope.options))
-        return await run.call(lambda: _tree_result(settings, listed, tree, arguments.limit, engine="rg", layout="tree"))
+        return await run.call(
+            lambda: _tree_result(settings, listed, tree, arguments.limit, engine=engine, layout="tree")
+        )
 
 
 def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
@@ -399,6 +428,8 @@ def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options
     The scope has a note about the links that are not listed, because no link is followed. Links to denied files, and
     out of the roots, are not named.
     """
+    if scope.location.revision is not None:
+        return _with_denied(settings, scope, tree, options)
     found, late = ([], True) if tree.timed_out else add_folders(tree, scope, options)
     scope = _with_denied(settings, scope, tree, options)
     if settings.follow or active_overlay() is not None:
@@ -487,7 +518,7 @@ def _first_level(root: TreeDirectory, count: int, order: Order) -> Iterator[Tree
 
 
 def _entry(location: RootLocation, tree: TreeCollector, entry: TreeEntry) -> ListEntry:
-    start = "" if location.several else os.path.dirname(location.paths[0]) if tree.is_file else location.paths[0]
+    start = "" if len(location.paths) > 1 else os.path.dirname(location.paths[0]) if tree.is_file else location.paths[0]
     return ListEntry(
         path=location.shown(os.path.normpath(os.path.join(start, entry.path))),
         name=as_utf8(entry.name),
@@ -524,6 +555,8 @@ def _message(
 
 def _without_ignore_file(location: RootLocation) -> frozenset[str]:
     """Return the searched paths that have no ignore file in them or in a directory above them, up to the root."""
+    if location.revision is not None:  # what is committed is not left out
+        return frozenset()
     return frozenset(
         path
         for path in location.paths
@@ -550,7 +583,10 @@ LS = ToolSpec(
     ListResult,
     run_ls,
     title="List a directory",
-    aliases=("list_files", "read_folder", "list", "list_dir", "list_directory"),
+    aliases=(
+        *("list_files", "read_folder", "list", "list_dir", "list_directory", "list_directory_with_sizes"),
+        *("get_file_info", "list_allowed_directories"),
+    ),
 )
 TREE = ToolSpec(
     "tree",
@@ -574,6 +610,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         max_depth: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """List a directory and everything below it, as an indented list.
 
@@ -588,6 +625,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             max_depth (int): Number of levels to list; 0, the default, is no limit.
             include_hidden (bool): List hidden files, too.
             include_ignored (bool): List files that .gitignore and the like exclude, too.
+            rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
@@ -598,6 +636,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
                     max_depth=max_depth,
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:
@@ -612,7 +651,14 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         return await run_ls(self._tools.begin(), arguments)
 
     async def tree(
-        self, path: str = ".", *, limit: int = 50, include_hidden: bool = False, include_ignored: bool = False
+        self,
+        path: str = ".",
+        *,
+        limit: int = 50,
+        max_depth: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+        rev: str = "",
     ) -> str:
         """Show an overview of a directory: an indented tree with a few entries of every directory.
 
@@ -622,13 +668,20 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         Args:
             path (str): The directory to show; `.` is everything.
             limit (int): Maximum number of files and directories to show; default 50.
+            max_depth (int): Number of levels to show; 0, the default, is no limit.
             include_hidden (bool): Show hidden files, too.
             include_ignored (bool): Show files that .gitignore and the like exclude, too.
+            rev (str): Show a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
                 await self.tree_result(
-                    path, limit=limit, include_hidden=include_hidden, include_ignored=include_ignored
+                    path,
+                    limit=limit,
+                    max_depth=max_depth,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:

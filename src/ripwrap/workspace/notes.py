@@ -155,7 +155,7 @@ async def unsearched_notes(
     Denied paths, and links to them, are not named. `verb` is `searched` or `listed`.
     """
     location = scope.location
-    if scope.options.get("follow") or location.is_file or active_overlay() is not None:
+    if scope.options.get("follow") or location.is_file or location.revision or active_overlay() is not None:
         return ()
     files = {name: value for name, value in options.items() if name in FileOptions.__annotations__}
     chosen = cast("SearchOptions", {**scope.options, **files})

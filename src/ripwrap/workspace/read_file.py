@@ -5,12 +5,12 @@ import io
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, Unpack
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, Unpack, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -20,7 +20,7 @@ from ripwrap._code.outline import Section, levels_of, outline_rows
 from ripwrap._code.treesitter.parser import is_supported
 from ripwrap._operations.expand import MAX_SOURCE_BYTES
 from ripwrap._system.concurrency import CANCELLED
-from ripwrap._text import ALIASES, as_utf8, cut_text, in_seconds, plural, shown_path
+from ripwrap._text import as_utf8, cut_text, in_seconds, plural, shown_path
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Model
 from ripwrap.workspace.arguments import (
@@ -28,14 +28,15 @@ from ripwrap.workspace.arguments import (
     MAX_QUOTED_CHARS,
     SEPARATOR,
     TOOL_ERRORS,
+    Rev,
     ToolArguments,
-    is_given,
     join_paths,
     join_ranges,
     labels,
     line_hash,
     parse_anchor,
     parse_arguments,
+    parse_strings,
 )
 from ripwrap.workspace.close_names import ask_close_names
 from ripwrap.workspace.dispatch import ToolMethods
@@ -44,7 +45,7 @@ from ripwrap.workspace.notes import shortened
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
 from ripwrap.workspace.results import ToolResult, first_entries
 from ripwrap.workspace.sandbox import MissingPathError, RootLocation
-from ripwrap.workspace.scope import Settings, open_scope
+from ripwrap.workspace.scope import Settings, locate, open_scope
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.text_files import Deadline, open_text, skip_line, skip_lines
 from ripwrap.workspace.tool import MIN_CHARS, ToolCall, ToolSpec, digest_of
@@ -76,6 +77,7 @@ class ReadFileOptions(TypedDict, total=False):
     tail: int
     outline: bool
     force: bool
+    rev: str
 
 
 class LineRange(NamedTuple):
@@ -93,6 +95,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
     """Arguments of `read_file()`."""
 
     foreign: ClassVar[frozenset[str]] = frozenset({"limit"})
+    also: ClassVar[Mapping[str, str]] = dict.fromkeys(("files", "reads", "requests"), "path")
 
     path: Annotated[str, BeforeValidator(join_paths)]
     start_line: LineNumber = 1
@@ -102,6 +105,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
     tail: LineNumber = 0
     outline: bool = False
     force: bool = False
+    rev: Rev = ""
 
     @property
     def paths(self) -> list[str]:
@@ -118,14 +122,16 @@ class ReadFileArguments(ToolArguments, frozen=True):
     def _read_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Replace `limit`, which in other programs is the number of lines to read, by `end_line`.
 
-        Drop `limit` if it is 0, or if `end_line` is given.
+        Drop `limit` if it is 0, or if `end_line` is given. A negative `start_line` counts from the end, as `tail` does.
         """
-        values = dict(given)
+        values = _each_with_ranges(given)
         limit = values.pop("limit", 0)
-        start = next((values[name] for name in ("start_line", *ALIASES["start_line"]) if name in values), 1)
-        if limit and not is_given(values, "end_line"):
+        if re.fullmatch(r"-[1-9]\d*", str(values.get("start_line"))):
+            values["tail"] = str(values.pop("start_line"))[1:]
+            return values
+        if limit and "end_line" not in values:
             try:
-                values["end_line"] = max(int(start), 1) + int(limit) - 1
+                values["end_line"] = max(int(values.get("start_line", 1)), 1) + int(limit) - 1
             except (TypeError, ValueError):
                 values["end_line"] = limit  # validation refuses it with an error that quotes the given value
         return values
@@ -145,6 +151,33 @@ class ReadFileArguments(ToolArguments, frozen=True):
                 "ranges cannot be combined with start_line or end_line; leave out ranges, or start_line and end_line"
             )
         return _merged(map(_parse_range, self.ranges.split(",")))
+
+
+def _each_with_ranges(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments in which a list of files, each with its lines as `{"path": "a.py", "lines": "3-9"}`, is split.
+
+    `path` then has the paths, and `ranges` the ranges of each, separated by NUL characters.
+    """
+    value = given.get("path")
+    files = parse_strings(value) if isinstance(value, str) and re.match(r"\s*\[\s*\{", value) else value
+    files = [files] if isinstance(files, Mapping) else files
+    if not isinstance(files, list) or not any(isinstance(one, Mapping) for one in cast("list[object]", files)):
+        return {**given}
+    chosen: dict[str, list[str]] = {}
+    for one in files:
+        each = cast("dict[str, Any]", one) if isinstance(one, Mapping) else {"path": one}
+        nested = any(isinstance(part, Mapping) for value in each.values() for part in _listed(value))
+        file = None if nested else parse_arguments(ReadFileArguments, each)
+        if file is None or len(file.paths) > 1 or file.tail or file.outline:
+            raise ValueError('a file in a list must be as in {"path": "a.py", "lines": "3-9"}, with one path')
+        chosen.setdefault(file.path, []).extend(map(str, file.line_ranges() if file.chooses_lines else ()))
+    if "ranges" in given:
+        raise ValueError("ranges cannot be combined with files that have lines of their own; leave out one of them")
+    return {**given, "path": [*chosen], "ranges": "\0".join(map(",".join, chosen.values()))}
+
+
+def _listed(value: Any) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def _merged(ranges: Iterable[LineRange]) -> list[LineRange]:
@@ -278,7 +311,13 @@ async def read_ranges(call: ToolCall, arguments: ReadFileArguments) -> ReadLines
     """Read the lines of a file in one or more ranges; none if only the outline is asked for."""
     run, settings = call.run, call.settings
     given = arguments.line_ranges()
-    location = await run.call(lambda: settings.sandbox.locate_file(arguments.path, "ls lists its files"))
+    location = await run.call(lambda: locate(settings, arguments.path, arguments.rev))
+    if not location.is_file:
+        raise IsADirectoryError(f"{shown_path(location.name)} is a directory; ls lists its files")
+    if location.revision is not None:  # `resolve` looks up anchors in files on the disk
+        settings = replace(settings, anchors=False)
+    if location.lines and given and not arguments.chooses_lines:
+        given = [LineRange(*location.lines)]
     found = await run.call(lambda: _read_lines(settings, location, given, arguments.tail))
     ranges = found.ranges
     if not found.lines and found.total and ranges:
@@ -395,6 +434,7 @@ _MAX_ERROR_CHARS = 200
 async def read_several(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
     """Return the lines of several files; the message has an error for each file that cannot be read."""
     paths, most = arguments.paths, call.settings.max_chars // CHARS_PER_FILE
+    ranges = arguments.ranges.split("\0") if "\0" in arguments.ranges else [arguments.ranges] * len(paths)
     if len(paths) > most:
         raise ValueError(f"path names {len(paths)} files, and a call reads at most {most}; pass fewer")
     if arguments.outline:
@@ -403,9 +443,9 @@ async def read_several(call: ToolCall, arguments: ReadFileArguments) -> ReadFile
     read: list[ReadFileResult] = []
     said: list[str] = []
     failed: list[Exception] = []
-    for path in paths:
+    for path, lines_of in zip(paths, ranges, strict=True):
         try:
-            lines = await read_ranges(call, arguments.model_copy(update={"path": path}))
+            lines = await read_ranges(call, arguments.model_copy(update={"path": path, "ranges": lines_of}))
             read.append(await call.run.call(functools.partial(shortened, lines.answer, lines.count, share)))
         except TimeoutError:
             raise
@@ -458,22 +498,22 @@ async def _read(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
     try:
         read = await read_ranges(call, arguments)
     except MissingPathError as error:
-        await _add_close_names(call, arguments.path, error)
+        await _add_close_names(call, arguments, error)
         raise
     lines = await run.call(lambda: shortened(read.answer, read.count, settings.max_chars))
-    too_long = lines.truncated and not arguments.chooses_lines
+    too_long = lines.truncated and not (arguments.chooses_lines or read.location.lines)
     if not (arguments.outline or (too_long and 0 < (read.total or 0) <= MAX_LINES)):
         return lines
     return await run.call(lambda: _with_outline(settings, read, lines))
 
 
-async def _add_close_names(call: ToolCall, path: str, error: MissingPathError) -> None:
+async def _add_close_names(call: ToolCall, arguments: ReadFileArguments, error: MissingPathError) -> None:
     """Add a note to an error about a missing file: files of the whole workspace that have nearly its name."""
     if error.near is not None:
         return
     with suppress(OSError, RipwrapError, ValueError):  # the first error is more helpful
-        async with open_scope(call.run, call.settings, ".", hidden=False, ignored=False) as scope:
-            if close := await ask_close_names(call.run, scope, path):
+        async with open_scope(call.run, call.settings, ".", hidden=False, ignored=False, rev=arguments.rev) as scope:
+            if close := await ask_close_names(call.run, scope, arguments.path):
                 error.add_note(close)
 
 
@@ -544,14 +584,8 @@ READ_FILE = ToolSpec(
     run_read_file,
     title="Read lines of a file",
     aliases=(
-        "read",
-        "view",
-        "view_file",
-        "cat",
-        "open_file",
-        "get_file_contents",
-        "read_text_file",
-        "read_multiple_files",
+        *("read", "view", "view_file", "cat", "open_file", "get_file_contents", "read_text_file", "read_files"),
+        *("read_multiple_files", "read_many_files", "get_symbols_overview", "list_code_definition_names"),
     ),
     rare=frozenset({"ranges", "head", "tail", "force"}),
 )
@@ -571,6 +605,7 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
         tail: int = 0,
         outline: bool = False,
         force: bool = False,
+        rev: str = "",
     ) -> str:
         """Read lines of a text file, with their numbers, or its outline.
 
@@ -587,11 +622,20 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             tail (int): Number of lines from the end of the file; with head, both ends are shown.
             outline (bool): Show the outline of the file; no lines, unless another argument chooses some.
             force (bool): With anchors, show again what was shown before and has not changed.
+            rev (str): Read the file in a commit of git instead of on disk, e.g. `v1.2` or `main~3`.
         """
         try:
             return self.text(
                 await self.read_file_result(
-                    path, start_line, end_line, ranges=ranges, head=head, tail=tail, outline=outline, force=force
+                    path,
+                    start_line,
+                    end_line,
+                    ranges=ranges,
+                    head=head,
+                    tail=tail,
+                    outline=outline,
+                    force=force,
+                    rev=rev,
                 )
             )
         except TOOL_ERRORS as error:

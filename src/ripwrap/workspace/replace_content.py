@@ -23,8 +23,8 @@ from ripwrap._text import as_utf8, plural, shown
 from ripwrap.edits import EditPlan, FileEdits
 from ripwrap.models import Span
 from ripwrap.options import SearchOptions
-from ripwrap.workspace.arguments import TOOL_ERRORS, Globs, ToolArguments, VisibilityOptions, parse_arguments
-from ripwrap.workspace.close_names import names_on_disk, resolve_names
+from ripwrap.workspace.arguments import TOOL_ERRORS, Globs, PathList, ToolArguments, VisibilityOptions, parse_arguments
+from ripwrap.workspace.close_names import names_in, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import shortened
 from ripwrap.workspace.redact import MAX_SCANNED_BYTES, MAX_SECRET_CHARS, KeyLines, Redaction, key_lines
@@ -52,7 +52,7 @@ class ReplaceContentArguments(ToolArguments, frozen=True):
 
     pattern: str
     replacement: str
-    path: str = "."
+    path: PathList = "."
     apply: bool = False
     file_pattern: Globs = ""
     file_type: str = ""
@@ -233,7 +233,12 @@ async def run_replace_content(call: ToolCall, arguments: ReplaceContentArguments
         limited, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         location = scope.location
-        globs = await resolve_names(arguments.file_pattern, names_on_disk(limited, scope))
+        if location.lines:
+            raise ValueError(
+                f"path names lines of {shown(location.name)}, but all of it would be changed; leave the lines out, "
+                "and write a pattern that matches only what should change"
+            )
+        globs = await resolve_names(arguments.file_pattern, names_in(limited, scope))
         files = file_filter(location, globs, arguments.file_type)
         allowed, incomplete = await visible_paths(limited, scope, files)
         if incomplete:
@@ -355,6 +360,7 @@ REPLACE_CONTENT = ToolSpec(
     run_replace_content,
     title="Replace in files",
     needs="write",
+    aliases=("edit", "edit_file", "replace", "search_replace", "replace_string_in_file", "replace_in_files"),
     writes="files",
 )
 

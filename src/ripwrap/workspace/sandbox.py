@@ -11,10 +11,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from ripwrap._system.concurrency import CANCELLED
@@ -24,6 +25,9 @@ from ripwrap._text import as_utf8, path_from_shown, shown_path
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
 from ripwrap.workspace.deny import DeniedPaths, DenyRules
+
+if TYPE_CHECKING:
+    from ripwrap.sources.git import RevisionTree
 
 
 def file_path(uri: str) -> tuple[str, str]:
@@ -60,12 +64,18 @@ MAX_NAME_BYTES = 255
 
 @dataclass(frozen=True)  # without slots, because of the cached property
 class RootLocation:
-    """File or directory that a tool searches, or several roots together."""
+    """File or directory that a tool searches, several of them in one root, or several roots together."""
 
     cwd: str
     paths: tuple[str, ...]
     prefix: str
     sep: str = os.sep
+    several: bool = False
+    """True if the location consists of several roots."""
+    lines: tuple[int, int] | None = None
+    """First and last line, if the path was a place such as `a.py:3-5`."""
+    revision: "RevisionTree | None" = None
+    """Revision of git, whose files are meant in place of those on the disk."""
 
     def has(self, path: str | None) -> bool:
         """Return True if a path that rg prints is in this location, and False for `None`; no I/O."""
@@ -77,16 +87,18 @@ class RootLocation:
         return tuple(PurePath(os.path.normpath(os.path.join(self.cwd, one))) for one in self.paths)
 
     @property
-    def several(self) -> bool:
-        """True if the location consists of several roots."""
-        return len(self.paths) > 1
-
-    @property
     def is_file(self) -> bool:
         """True if the location is a single file."""
+        if self.revision is not None:
+            return len(self.paths) == 1 and self.revision.is_file
         target = os.path.join(self.cwd, self.paths[0])
         texts = active_overlay()
-        return not self.several and (os.path.isfile(target) or (texts is not None and texts.is_file(target)))
+        return len(self.paths) == 1 and (os.path.isfile(target) or (texts is not None and texts.is_file(target)))
+
+    @property
+    def place(self) -> object:
+        """Root, and the commit with its repository, with which paths must agree to be searched together."""
+        return self.cwd, self.revision and replace(self.revision, is_file=False)
 
     def shown(self, path: str) -> str:
         """Return a path as results have it. Tools accept this text as an argument if the path is valid UTF-8."""
@@ -95,7 +107,7 @@ class RootLocation:
     @property
     def name(self) -> str:
         """Name with which answers show the location itself."""
-        return os.curdir if self.several else self.shown(self.paths[0])
+        return os.curdir if len(self.paths) > 1 else self.shown(self.paths[0])
 
 
 class MissingPathError(FileNotFoundError):
@@ -121,10 +133,53 @@ class Sandbox:
         self._folded_roots = [(root, tuple(map(_folded, PurePath(root).parts))) for root in self.roots]
         self._windows = windows
 
-    def locate(self, path: str, *, exact: bool = False) -> RootLocation:
+    def locate(
+        self, path: str, *, exact: bool = False, find: Callable[[str], RootLocation] | None = None
+    ) -> RootLocation:
         """Return the location of a path (absolute, relative to a root, or below `~`); `.` stands for all roots.
 
-        Unless `exact` is set, the path may have the escapes with which answers show control characters.
+        Unless `exact` is set, the path may have the escapes with which answers show control characters, and may be a
+        place in a file, as answers, editors and compilers write it. A file of that name takes precedence.
+        """
+        path, lines = _from_uri(path)
+        locate = find or (lambda name: self._locate(name, exact=exact))
+        try:
+            return replace(locate(path), lines=lines)
+        except FileNotFoundError as error:
+            for name, start, end in () if exact else places_in(path):
+                with suppress(FileNotFoundError):
+                    location = locate(name)
+                    if location.is_file:
+                        return replace(location, lines=(start, end))
+            raise error from None
+
+    def locate_all(self, paths: str, *, find: Callable[[str], RootLocation] | None = None) -> RootLocation:
+        """Return the location of one or more paths, separated by NUL characters, that are in one root."""
+        found = [self.locate(one, find=find) for one in paths.split("\0")]
+        if len(found) == 1 or any(one.several for one in found):
+            return next((one for one in found if one.several), found[0])
+        if others := [one for one in found if one.place != found[0].place]:
+            names = f"{shown_path(found[0].name)} and {shown_path(others[0].name)}"
+            where = "roots; call the tool once for each root"
+            where = where if found[0].revision is None else "repositories; call the tool once for each repository"
+            raise ValueError(f"{names} are in different {where}")
+        every = [path for one in found for path in one.paths]
+        outer = [path for path in dict.fromkeys(every) if not any(_is_in(path, other) for other in every)]
+        first = next(one for one in found if one.paths[0] == outer[0])
+        return replace(first, paths=tuple(outer), lines=first.lines if len(outer) == 1 else None)
+
+    def _locate(self, path: str, *, exact: bool) -> RootLocation:
+        candidates = self.candidates(path, exact=exact)
+        if len(self.roots) > 1 and os.path.normpath(path) == os.curdir:
+            common = self._common()
+            roots = tuple(os.path.relpath(root, common) for root in self.roots)
+            return RootLocation(common, roots, common, several=True)
+        return self._existing(path, candidates)
+
+    def candidates(self, path: str, *, exact: bool = False, in_revision: bool = False) -> list[tuple[str, str]]:
+        """Return what a path may stand for: pairs of a root and a path below it, which need not exist.
+
+        In a revision, links on the disk do not count.
         """
         _check_text(path)
         if self._windows and (reason := why_misleading(path, self.roots)):
@@ -132,28 +187,19 @@ class Sandbox:
                 f"{path} {reason}; name a file or directory below a root", path=path, roots=self.roots
             )
         self._check_roots()
-        several = len(self.roots) > 1
-        if several and os.path.normpath(path) == os.curdir:
-            common = self._common()
-            return RootLocation(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
-        if path.startswith("file:///"):
-            try:  # an address of a resource, as the MCP server has them; a query is left out
-                path = file_path(path)[0]
-            except ValueError as error:
-                raise AccessDeniedError(f"{shown_path(path)} cannot be used: {error}", path=path) from None
         spellings = dict.fromkeys((path if exact else path_from_shown(path), path))
         readings = [one for spelling in spellings for one in self._readings(spelling)]
         if glob := next(filter(None, map(self.denied_by, readings)), None):
             said = f'{shown_path(path)} is denied by "{glob}"; pass another path'
             raise AccessDeniedError(said, path=path, roots=self.roots, denied_by=glob)
-        candidates = [held for held in map(self._held, readings) if held]
+        candidates = [held for held in map(self._named if in_revision else self._held, readings) if held]
         if not candidates:
             raise AccessDeniedError(
                 f"{shown_path(path)} is outside of the allowed directories: {', '.join(map(shown_path, self.roots))}",
                 path=path,
                 roots=self.roots,
             )
-        return self._existing(path, candidates)
+        return candidates
 
     def locate_file(self, path: str, instead: str) -> RootLocation:
         """Return the location of a file; `instead` says in the error about a directory what to do."""
@@ -255,6 +301,14 @@ class Sandbox:
             names = ", ".join(map(shown_path, self.roots))
             raise ValueError(f"the roots are on several drives; name one of them as path: {names}") from None
 
+    def _named(self, path: str) -> tuple[str, str] | None:
+        """Return the root that contains a path by its name, and the part below the root; else those of the disk."""
+        named = PurePath(os.path.normpath(path))
+        for root in self.roots:
+            if (relative := below(named, PurePath(root))) is not None:
+                return root, relative
+        return self._held(path)
+
     def _held(self, path: str) -> tuple[str, str] | None:
         """Return the root that contains the real path, and the part below the root; `None` if no root contains it."""
         resolved = os.path.realpath(path)
@@ -276,6 +330,40 @@ class Sandbox:
                     f"the root {shown_path(root)} does not exist any more, or leads to another directory; "
                     "restore it, or start again with another root"
                 )
+
+
+_RANGE = r"L?([1-9][0-9]{0,8})(?:C[0-9]+)?(?:-L?([1-9][0-9]{0,8})(?:C[0-9]+)?)?"
+_PLACES = (
+    re.compile(r"(.+):([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?:?", re.DOTALL),
+    re.compile(r"(.+):([1-9][0-9]{0,8})():[0-9]+:?", re.DOTALL),
+    re.compile(f"(.+)#{_RANGE}:?", re.DOTALL),
+)
+"""Patterns of places in files: `a.py:3` and `a.py:3-5`, `a.py:3:7` with a column, and `a.py#L3` and `a.py#L3-L5`."""
+
+
+def places_in(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the readings of a text as a place: the path of the file, the first line and the last line."""
+    for pattern in _PLACES:
+        if found := pattern.fullmatch(text):
+            first, last = int(found[2]), int(found[3] or found[2])
+            yield found[1], min(first, last), max(first, last)
+
+
+def _from_uri(path: str) -> tuple[str, tuple[int, int] | None]:
+    """Return the path of a file:// address and the lines of its fragment; any other path as it is."""
+    if not path.startswith("file:///"):
+        return path, None
+    try:  # an address of a resource, as the MCP server has them; a query is left out
+        plain, fragment = file_path(path)[0], re.fullmatch(_RANGE, urlsplit(path).fragment)
+    except ValueError as error:
+        raise AccessDeniedError(f"{shown_path(path)} cannot be used: {error}", path=path) from None
+    lines = sorted(int(one or fragment[1]) for one in fragment.groups()) if fragment else ()
+    return plain, (lines[0], lines[1]) if lines else None
+
+
+def _is_in(path: str, folder: str) -> bool:
+    """Return True if a relative path is below another one of the same root."""
+    return path != folder and (folder == os.curdir or path.startswith(os.path.join(folder, "")))
 
 
 def _link_loop(path: str) -> FileNotFoundError:

@@ -11,13 +11,15 @@ import re
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import PurePath
-from typing import Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias, cast
 
 from ripwrap._ripgrep.command import check_text, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.page_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._ripgrep.query import Query
 from ripwrap._system.subprocess import TemporaryFolder
 from ripwrap._system.windows import IS_WINDOWS
 from ripwrap._text import path_from_shown, plural, shown
@@ -25,9 +27,12 @@ from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.arguments import MAX_QUOTED_CHARS, comma_separated
 from ripwrap.workspace.deny import DeniedPaths, escaped
-from ripwrap.workspace.redact import Redaction, Redactor
+from ripwrap.workspace.redact import Redaction, Redactor, key_lines
 from ripwrap.workspace.results import shown_start
 from ripwrap.workspace.sandbox import RootLocation, Sandbox
+
+if TYPE_CHECKING:
+    from ripwrap.sources.git import RevisionTree
 
 SYSTEM_DIRECTORIES = ("/proc", "/sys")
 DEVICE_DIRECTORIES = ("/dev", "/run")  # without their subdirectories, such as /dev/shm/project and /run/media/disk
@@ -137,6 +142,9 @@ class Settings:
         """Read a file, and return the function that masks the secrets in its lines; `None` if secrets are shown."""
         if not self.redact:
             return None
+        if location.revision is not None:
+            with location.revision.open(path, self.timeout) as file:
+                return partial(self.redact, keys=key_lines(cast("BinaryIO", file), check=check), check=check)
         relative = os.path.relpath(os.path.join(location.cwd, path), location.cwd)
         return self.redact.of_file(location.cwd, relative, follow=self.follow, roots=location.paths, check=check)
 
@@ -193,7 +201,7 @@ def pattern_options(arguments: PatternArguments) -> dict[str, object]:
 
 @asynccontextmanager
 async def open_scope(
-    run: Runner, settings: Settings, path: str, *, hidden: bool, ignored: bool
+    run: Runner, settings: Settings, path: str, *, hidden: bool, ignored: bool, rev: str = ""
 ) -> AsyncGenerator[Scope]:
     """Yield the scope of a call: the location of `path`, and the options of rg for a search in this location.
 
@@ -201,7 +209,7 @@ async def open_scope(
     an option tells rg to disregard all ignore files above `path`. The rules of the ignore files between a root and
     `path` are passed to rg in a temporary file.
     """
-    scope, rules = await run.call(lambda: _scope(settings, path, hidden=hidden, ignored=ignored))
+    scope, rules = await run.call(lambda: _scope(settings, path, hidden=hidden, ignored=ignored, rev=rev))
     if not rules:
         yield scope
         return
@@ -210,37 +218,73 @@ async def open_scope(
         yield scope
 
 
-def scope_of_root(settings: Settings, root: str) -> Scope:
-    """Return the scope of a whole root, without hidden and ignored files."""
-    return _scope(settings, root, hidden=False, ignored=False)[0]
+def locate(settings: Settings, path: str, rev: str = "") -> RootLocation:
+    """Return the location of one or more paths on the disk, or in a revision; blocking."""
+    if not rev:
+        return settings.sandbox.locate_all(path)
+    from ripwrap.workspace.revision import locate_in_revision  # few calls need it
+
+    known = settings.sandbox, settings.repositories, rev
+    return settings.sandbox.locate_all(path, find=lambda one: locate_in_revision(*known, one, settings.timeout))
 
 
-def _scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> tuple[Scope, str]:
+def in_revision(scope: Scope, query: Query) -> Query:
+    """Return a query as a query of the revision of a scope; without a revision, return it as it is."""
+    revision = scope.location.revision
+    if revision is None:
+        return query
+    from ripwrap.places.items import ItemPlace, in_items
+
+    paths, timeout = scope.location.paths, scope.timeout
+    allows = _item_filter(scope, hidden=bool(query.options.get("hidden")))
+    place = ItemPlace(lambda: revision.source(paths, timeout), revision.source(paths).roots, allows)
+    return in_items(replace(query, paths=()), place)
+
+
+def _item_filter(scope: Scope, *, hidden: bool) -> PathFilter:
+    from ripwrap.workspace.revision import ItemFilter
+
+    return ItemFilter(scope.location, scope.denied, hidden=hidden).allows
+
+
+def scope_of_root(settings: Settings, root: str, revision: "RevisionTree | None" = None) -> Scope:
+    """Return the scope of a whole root, or of a repository in it, without hidden and ignored files."""
+    if revision is None:
+        return _scope(settings, root, hidden=False, ignored=False)[0]
+    return _scope(settings, os.path.join(root, revision.below), hidden=False, ignored=False, rev=revision.commit)[0]
+
+
+def _scope(settings: Settings, path: str, *, hidden: bool, ignored: bool, rev: str = "") -> tuple[Scope, str]:
     """Return the scope of a call, and the rules of the ignore files between a root and `path`; blocking."""
-    location = settings.sandbox.locate(path)
+    location = locate(settings, path, rev)
     options: FileOptions = {"hidden": hidden, "follow": settings.follow, "no_ignore": ignored}
     scope = Scope(location, options, settings.timeout)
+    if location.lines:
+        scope = replace(scope, notes=(f"path names line {location.lines[0]}; the whole file was searched.",))
     denied = settings.sandbox.denied_paths(location)
     if denied is not None:
         # The options already exclude denied paths. The filter is a second check, in case rg lists a denied path anyway.
         options["iglob"] = denied.iglobs()
         scope = replace(scope, denied=denied, allowed=denied.allows)
+    if rev:  # no link of a revision is followed, its files are on no file system, and no ignore file has an effect
+        del options["follow"]
+        return scope, ""
     if settings.follow:
 
         def holds(path: str) -> bool:
             return settings.sandbox.holds(os.path.join(location.cwd, path))
 
-        scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=holds)
+        scope = replace(scope, notes=(*scope.notes, FOLLOW_NOTE), allowed=holds)
     if settings.guard:
         scope = _apply_guard_limits(scope)
     if settings.outer_ignore:
         return scope, ""
     options |= {"no_ignore_parent": True, "no_ignore_global": True}
-    if ignored or location.several or location.paths[0] == os.curdir:
+    if ignored or location.several:
         return scope, ""
     from ripwrap._ignore.rules import outer_rules  # late: it imports pathspec
 
-    rules, cut = outer_rules(location.cwd, location.paths[0])
+    rules, cut = outer_rules(location.cwd, *location.paths)
     if cut:
         named = shown_start(location.shown(cut[0]))
         named += f" and {plural(len(cut) - 1, 'more ignore file')}" if len(cut) > 1 else ""
@@ -282,6 +326,8 @@ async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[P
 
     The filter is incomplete if the time limit was reached before all allowed paths were listed.
     """
+    if scope.location.revision is not None:
+        return _item_filter(scope, hidden=bool(scope.options.get("hidden"))), False
     if not files.overrides or (scope.options.get("hidden") and scope.options.get("no_ignore")):
         return scope.allowed, False
     # rg's --glob overrides ignore files (ripgrep#865), so only the files that rg lists without it are visible.
@@ -393,8 +439,14 @@ def anchored(glob: str, location: RootLocation) -> list[str]:
     globs = [f"/{start}{one}" for start in starts for one in _readings(glob.lstrip("/"))]
     own, rest = location.paths[0], glob.lstrip("/").removeprefix("**/")
     named = f"{own.replace(location.sep, '/')}/"
+    if starts[1:]:
+        return globs
+    if braces := re.match(r"([^*?\[\]{}\\]*)\{([^{}\\]*)\}", rest):
+        spelled = [f"{braces[1]}{one}{rest[braces.end() :]}" for one in braces[2].split(",")]
+        return globs + [one for glob in spelled if glob.startswith(named) for one in anchored(glob, location)]
     literal = re.split(r"(?:\A|/)[^/]*[*?\[{\\]", rest)[0]
-    if starts[1:] or not rest.startswith(named) or os.path.lexists(os.path.join(location.cwd, own, literal)):
+    on_disk = location.revision is None and os.path.lexists(os.path.join(location.cwd, own, literal))
+    if not rest.startswith(named) or on_disk:
         return globs
     return globs + [f"/{starts[0]}{one}" for one in _readings(rest[len(named) :])]
 

@@ -29,12 +29,18 @@ def open_text(
     settings: Settings, location: RootLocation, tool: str
 ) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
     """Open a text file as rg reads it; yield it, its encoding, and what masks secrets (`None` if they are shown)."""
-    with open_regular_file(location.cwd, location.paths[0], follow=False) as file:
-        redactor = partial(settings.redact, keys=key_lines(file)) if settings.redact else None
+    revision, path = location.revision, location.paths[0]
+    opened = (
+        open_regular_file(location.cwd, path, follow=False)
+        if revision is None
+        else revision.open(path, settings.timeout)
+    )
+    with opened as file:
+        redactor = partial(settings.redact, keys=key_lines(cast("BinaryIO", file))) if settings.redact else None
+        size = file.seek(0, os.SEEK_END)
         file.seek(0)
         start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]
         if is_binary(start):
-            size = os.fstat(file.fileno()).st_size
             raise ValueError(f"{shown_path(location.name)} is binary ({size:,} bytes); {tool} shows text only")
         mark, encoding = byte_order_mark(start)
         file.read(len(mark))

@@ -16,7 +16,9 @@ from ripwrap._system.windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError
 from ripwrap.models import PathError
 from ripwrap.options import EXCLUDED, FileOptions
+from ripwrap.sources.git import RevisionTree
 from ripwrap.workspace.deny import escaped
+from ripwrap.workspace.revision import ItemFilter
 from ripwrap.workspace.scope import Scope
 
 
@@ -45,6 +47,9 @@ class ScopeWalk:
             self.timed_out = deadline is not None and time.monotonic() > deadline
             return self.timed_out or cancelled.is_set()
 
+        if self._location.revision is not None:
+            yield from self._in_revision(self._location.revision, folders=folders and not links)
+            return
         for path in self._location.paths:
             # Several roots are walked one by one, so that ignore files above a root are not read.
             alone = self._location.several
@@ -66,6 +71,32 @@ class ScopeWalk:
             )
             for name in walker.walk(sub):
                 yield os.path.join(start, name)
+
+    def _in_revision(self, revision: RevisionTree, *, folders: bool) -> Iterator[str]:
+        """Yield the paths of files of a revision, and of the directories that have them."""
+        globs = self._options.get("glob") or ()
+        exclude = _relative_excludes("", [globs] if isinstance(globs, str) else globs)
+        allows, passes = (
+            ItemFilter(self._location, None, hidden=bool(self._options.get("hidden"))),
+            GlobFilter((), [*exclude]),
+        )
+        known: dict[str, bool] = {}
+        try:
+            for start in self._location.paths:
+                first = 0 if start == os.curdir else start.count(os.sep) + 1
+                for name in filter(allows.allows, revision.names((start,), self._timeout, self.errors)):
+                    parts = name.split(os.sep)
+                    above = (os.sep.join(parts[:depth]) + os.sep for depth in range(first + 1, len(parts)))
+                    for entry in (*above, name):
+                        if entry not in known:
+                            known[entry] = name == start or (passes(entry) and not self._is_denied("", entry))
+                            if known[entry] and (folders or entry == name):
+                                yield entry
+                        if not known[entry]:
+                            break
+        except TimeoutError:
+            CANCELLED.get().check()
+            self.timed_out = True
 
     def _is_denied(self, start: str, name: str) -> bool:
         """Return True for a denied path, and add the path to `denied`."""

@@ -56,7 +56,9 @@ class Fix:
     def edit(self, match: SgNode, source: str, kept: str) -> tuple[int, int, str]:
         """Return the start and end of the code to replace in the text `source`, in characters, and the new text."""
         start, end = _extent(self, match)
-        line_end = _line_end_at(source, start)
+        at = source.find("\n", start)
+        at = source.rfind("\n", 0, start) if at < 0 else at
+        line_end = "\r\n" if at > 0 and source[at - 1] == "\r" else "\n"
         texts = [text.replace("\n", line_end).replace(_KEPT, line_end[:-1] + _KEPT) for text in self.texts]
         parts, comments = [texts[0]], list[int]()
         for (variable, indent), text in zip(self.variables, texts[1:], strict=True):
@@ -133,13 +135,6 @@ def _is_string(kind: str) -> bool:
     return _STRING.match(kind) is not None
 
 
-def _line_end_at(text: str, offset: int) -> str:
-    """Return the end of the line with `offset`, or of the line before it if it is the last one."""
-    at = text.find("\n", offset)
-    at = text.rfind("\n", 0, offset) if at < 0 else at
-    return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
-
-
 def _ends_with_comment(node: SgNode) -> bool:
     """Return True if code after the node, in the same line, would be part of a comment."""
     while "comment" not in node.kind() and (children := node.children()):
@@ -160,10 +155,7 @@ def _value(nodes: Sequence[SgNode], kept: str, indent: str | None) -> str:
 
 
 def _indent_at(text: str, offset: int) -> str:
-    """Return the spaces and tabs at the start of the line with `offset`.
-
-    Return an empty text if the line starts more than 512 characters before `offset`.
-    """
+    """Return the spaces and tabs at the start of the line with `offset`."""
     start = text.rfind("\n", max(0, offset - _LOOK_BACK), offset) + 1
     if not start and offset > _LOOK_BACK:
         return ""

@@ -85,16 +85,6 @@ class Goal:
     children: tuple["Goal", ...]
     span: tuple[int, int]
 
-    @property
-    def is_list(self) -> bool:
-        """True if the node is a metavariable that matches any number of nodes (`$$$NAME`)."""
-        return self.variable is not None and self.variable.multiple
-
-    @property
-    def is_token(self) -> bool:
-        """True if the node has no name in the grammar and no children, such as a comma; False for a metavariable."""
-        return not self.named and not self.children and self.variable is None
-
     def walk(self) -> Iterator["Goal"]:
         """Yield this node and all nodes below it."""
         yield self
@@ -143,10 +133,7 @@ class Pattern:
 
     @property
     def literals(self) -> tuple[str, ...]:
-        """Texts that each match contains, such as names and keywords.
-
-        Longer texts come first, but keywords, and names that nearly all files contain, come last.
-        """
+        """Texts that each match contains, such as names and keywords."""
         leaves = [goal for goal, is_required in self.leaves if is_required and goal.variable is None]
         texts = {line.strip() for leaf in leaves if leaf.named for line in leaf.text.splitlines()} - {""}
         tokens = (leaf.kind for leaf in leaves if not leaf.named and leaf.kind == leaf.text)
@@ -160,10 +147,10 @@ def _leaves(goal: Goal) -> Iterator[tuple[Goal, bool]]:
         yield goal, True
     after_list = False
     for child in goal.children:
-        if after_list and child.is_token:
+        if after_list and (not child.named and not child.children and child.variable is None):
             yield child, False
         else:
-            after_list = child.is_list
+            after_list = child.variable is not None and child.variable.multiple
             yield from _leaves(child)
 
 

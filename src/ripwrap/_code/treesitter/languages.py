@@ -80,11 +80,7 @@ def node_types(words: str) -> frozenset[str]:
 
 
 def _field(key: str, *, needs: str = "", otherwise: str = "") -> NameRule:
-    """Return a rule that takes a definition's name from a field of its node.
-
-    If the node does not have this field, the name is `otherwise`. A node without the field `needs` is not a definition:
-    it only mentions a name.
-    """
+    """Return a rule that takes a definition's name from a field of its node."""
 
     def name(node: "Node") -> "Node | str | None":
         if needs and node.child_by_field_name(needs) is None:
@@ -99,10 +95,7 @@ def _fixed_name(text: str) -> NameRule:
 
 
 def _named_function(key: str, value: str) -> NameRule:
-    """Return a rule that takes the name from the field `key`, as in `key = function…`.
-
-    A node is a definition only if its field `value` is a function or class.
-    """
+    """Return a rule that takes the name from the field `key`, as in `key = function…`."""
 
     def name(node: "Node") -> "Node | str | None":
         made = node.child_by_field_name(value)
@@ -144,10 +137,7 @@ def _assigned(statement: "Node") -> "Node | str | None":
 
 _PYTHON = Grammar(
     "python",
-    {
-        **_for_types("function_definition class_definition", _name_field),
-        "type_alias_statement": _field("left"),
-    },
+    {**_for_types("function_definition class_definition", _name_field), "type_alias_statement": _field("left")},
     containers=node_types(
         "block if_statement elif_clause else_clause try_statement except_clause finally_clause with_statement"
     ),

@@ -69,11 +69,7 @@ def without_blank_lines(text: str, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 
 def window_chunks(text: str) -> Iterator[Chunk]:
-    """Split text into chunks of as many lines as fit, or of one longer line.
-
-    A chunk is cut after the last blank line above a definition, or else after the last blank line, if that is not far
-    above its end.
-    """
+    """Split text into chunks of as many lines as fit, or of one longer line."""
     newline = "\n\r\n" if "\n\r\n" in text[:MAX_CHUNK_CHARS] else "\n\n"
     start, line, size = 0, 1, len(text)
     while start < size:
@@ -113,10 +109,7 @@ _CLOSING_LINE = re.compile(r"[\W_]*|\s*end\b.*|\s*[\])};]+[\s\0]*(?://|/\*|#).*|
 
 
 class Segment(NamedTuple):
-    """Consecutive lines: a definition, or lines between definitions.
-
-    A segment becomes one chunk, unless it is too large or is joined with its neighbours.
-    """
+    """Consecutive lines: a definition, or lines between definitions."""
 
     first: int
     last: int
@@ -161,10 +154,7 @@ class Lines:
 
 
 def merge_segments(lines: Lines, segments: Iterable[Segment]) -> Iterator[Chunk]:
-    """Join small neighbouring segments into chunks, and split large segments.
-
-    The segments are in order, and each line is in one segment.
-    """
+    """Join small neighbouring segments into chunks, and split large segments."""
     for segment in _join_neighbours(lines, segments):
         if segment.symbol is None and lines.size(segment.first, segment.last) > MAX_CHUNK_CHARS:
             yield from lines.windows(segment.first, segment.last)
@@ -205,10 +195,7 @@ def _join(lines: Lines, one: Segment, other: Segment) -> Segment | None:
 
 
 def _is_small(lines: Lines, segment: Segment) -> bool:
-    """Return True if a segment may be joined with its neighbours.
-
-    Return False for a single definition of more than three lines or 200 characters.
-    """
+    """Return True if a segment may be joined with its neighbours."""
     if segment.definitions != 1:
         return True
     count = segment.last - segment.first + 1
@@ -302,10 +289,7 @@ class _Segments:
             yield from self._inside(-1, 0, self._lines.count - 1, None)
 
     def _inside(self, around: int, first: int, last: int, symbol: str | None) -> Iterator[Segment]:
-        """Split a definition, or the whole file, into the definitions in it and the lines between them.
-
-        Namespaces and large definitions are split in the same way.
-        """
+        """Split a definition, or the whole file, into the definitions in it and the lines between them."""
         outline, lines, line = self._outline, self._lines, first
         for number in self._children.get(around, ()):
             one = outline.found[number]

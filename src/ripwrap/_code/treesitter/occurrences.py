@@ -36,89 +36,65 @@ _PATTERNS = node_types(
 _INNER_FIELDS = frozenset({"declarator", "left", "name", "bound_identifier", "pattern", "alias", None})
 """Fields of these nodes that hold the name; of the pair of a pattern, it is the value."""
 
-_DECLARES: Mapping[str, frozenset[str | None]] = {
-    **dict.fromkeys(
-        node_types("assignment for_statement for_in_clause for_in_statement range_clause"), frozenset({"left"})
-    ),
-    **dict.fromkeys(node_types("short_var_declaration assignment_expression foreach_statement"), frozenset({"left"})),
-    **dict.fromkeys(node_types("named_expression variable_declarator public_field_definition"), frozenset({"name"})),
-    **dict.fromkeys(
-        node_types("property_signature enum_assignment enum_body enum_constant enumerator"), frozenset({"name"})
-    ),
-    **dict.fromkeys(
-        node_types("preproc_def enum_member_declaration const_spec var_spec enum_case"), frozenset({"name"})
-    ),
-    **dict.fromkeys(
-        node_types("property_element enum_variant const_item static_item enum_entry"), frozenset({"name", None})
-    ),
-    **dict.fromkeys(
-        node_types("variable_assignment container_field resource enhanced_for_statement"), frozenset({"name"})
-    ),
-    **dict.fromkeys(node_types("declaration type_definition for_range_loop"), frozenset({"declarator"})),
-    **dict.fromkeys(node_types("let_declaration let_condition for_expression val_definition"), frozenset({"pattern"})),
-    **dict.fromkeys(node_types("var_definition static_final_declaration"), frozenset({"pattern", None})),
-    **dict.fromkeys(node_types("property_declaration protocol_property_declaration"), frozenset({"name", None})),
-    **dict.fromkeys(node_types("const_element variable_declaration assignment_statement"), frozenset({None})),
-    **dict.fromkeys(
-        node_types("initialized_identifier catch_declaration exception_variable"), frozenset({"name", None})
-    ),
-    "field_definition": frozenset({"property"}),
-    "field_declaration": frozenset({"declarator", "name"}),
-    "as_pattern": frozenset({"alias"}),
-}
+
+def _fields(table: str) -> Mapping[str, frozenset[str | None]]:
+    """Map types of nodes to names of fields; a line has the fields, of which `-` is a child without one, and types."""
+    rows = (line.split(": ") for line in table.strip().splitlines())
+    return {
+        one: frozenset(None if name == "-" else name for name in names.split())
+        for names, types in rows
+        for one in types.split()
+    }
+
+
+_DECLARES = _fields("""
+    left: range_clause for_statement for_in_clause for_in_statement assignment short_var_declaration
+    left: assignment_expression foreach_statement
+    name: public_field_definition variable_declarator named_expression enumerator enum_assignment enum_constant
+    name: property_signature enum_body enum_member_declaration preproc_def enum_case var_spec const_spec
+    name: enhanced_for_statement resource variable_assignment container_field
+    - name: enum_variant property_element enum_entry static_item const_item property_declaration
+    - name: protocol_property_declaration initialized_identifier exception_variable catch_declaration
+    declarator: declaration for_range_loop type_definition
+    pattern: val_definition for_expression let_declaration let_condition
+    - pattern: static_final_declaration var_definition
+    -: variable_declaration const_element assignment_statement
+    property: field_definition
+    declarator name: field_declaration
+    alias: as_pattern
+""")
 """Nodes that declare names, and their fields that hold the names; None is a child without a field."""
 
-_PARAMETERS: Mapping[str, frozenset[str | None]] = {
-    **dict.fromkeys(
-        node_types("parameters lambda_parameters formal_parameters method_parameters"), frozenset({None, "name"})
-    ),
-    **dict.fromkeys(
-        node_types("block_parameters closure_parameters preproc_params inferred_parameters"), frozenset({None})
-    ),
-    **dict.fromkeys(
-        node_types("default_parameter typed_default_parameter optional_parameter"), frozenset({"name", "pattern"})
-    ),
-    **dict.fromkeys(node_types("keyword_parameter splat_parameter hash_splat_parameter"), frozenset({"name"})),
-    **dict.fromkeys(node_types("block_parameter simple_parameter variadic_parameter"), frozenset({"name"})),
-    **dict.fromkeys(
-        node_types("parameter_declaration optional_parameter_declaration"), frozenset({"declarator", "name"})
-    ),
-    **dict.fromkeys(
-        node_types("variadic_parameter_declaration formal_parameter lambda_parameter"), frozenset({"name", None})
-    ),
-    **dict.fromkeys(node_types("property_promotion_parameter catch_formal_parameter"), frozenset({"name"})),
-    **dict.fromkeys(
-        node_types("typed_parameter class_parameter constructor_param parameter_list"), frozenset({"name", None})
-    ),
-    "required_parameter": frozenset({"pattern"}),
-    "parameter": frozenset({"name", "pattern", "external_name", None}),
-    "spread_parameter": frozenset({"name", None}),
-    "arrow_function": frozenset({"parameter"}),
-    "lambda_expression": frozenset({"parameters"}),
-}
-_ARGUMENT_NAMES: Mapping[str, frozenset[str | None]] = {
-    "keyword_argument": frozenset({"name"}),
-    "pair": frozenset({"key"}),
-    "pair_pattern": frozenset({"key"}),
-    "argument": frozenset({"name"}),
-    "value_argument": frozenset({"name"}),
-}
+_PARAMETERS = _fields("""
+    - name: lambda_parameters parameters method_parameters formal_parameters lambda_parameter formal_parameter
+    - name: variadic_parameter_declaration class_parameter constructor_param parameter_list typed_parameter
+    - name: spread_parameter
+    -: block_parameters preproc_params closure_parameters inferred_parameters
+    name pattern: typed_default_parameter default_parameter optional_parameter
+    name: keyword_parameter hash_splat_parameter splat_parameter block_parameter simple_parameter variadic_parameter
+    name: catch_formal_parameter property_promotion_parameter
+    declarator name: parameter_declaration optional_parameter_declaration
+    pattern: required_parameter
+    - external_name name pattern: parameter
+    parameter: arrow_function
+    parameters: lambda_expression
+""")
+_ARGUMENT_NAMES = _fields("""
+    name: keyword_argument argument value_argument
+    key: pair pair_pattern
+""")
 """Nodes that name an argument, or the key of an object; such a name is none of the scope."""
-_CALLS: Mapping[str, frozenset[str | None]] = {
-    **dict.fromkeys(node_types("call call_expression"), frozenset({"function", "method", "target", None})),
-    **dict.fromkeys(node_types("method_invocation member_call_expression scoped_call_expression"), frozenset({"name"})),
-    **dict.fromkeys(node_types("function_call method_call"), frozenset({"name", "function", None})),
-    **dict.fromkeys(node_types("invocation_expression function_call_expression"), frozenset({"function"})),
-    "function_call_expression": frozenset({"function", "function_name"}),
-    "object_creation_expression": frozenset({"type", None}),
-    "new_expression": frozenset({"constructor", "type"}),
-    "instance_expression": frozenset({None}),
-    "macro_invocation": frozenset({"macro"}),
-    "decorator": frozenset({None}),
-    "command": frozenset({"name"}),
-    "constructor_invocation": frozenset({None}),
-    "apply": frozenset({"function"}),
-}
+_CALLS = _fields("""
+    - function method target: call_expression call
+    name: member_call_expression method_invocation scoped_call_expression command
+    - function name: function_call method_call
+    function: invocation_expression apply
+    function function_name: function_call_expression
+    - type: object_creation_expression
+    constructor type: new_expression
+    -: instance_expression decorator constructor_invocation
+    macro: macro_invocation
+""")
 _MEMBER_NAMES = node_types(
     "attribute member_expression field_expression selector_expression scoped_identifier qualified_identifier"
     " navigation_expression navigation_suffix member_access_expression generic_function template_function generic_name"
@@ -239,21 +215,17 @@ class _OccurrenceFinder:
             imports += [line for line in self._lines if required.search(line[:2_000])]
         texts = [" ".join(_QUOTED.sub("", one).split()) for one in imports]
         modules = [one for one in texts if self._language in _PYTHON and one.startswith("import")]
+        top = self._outline.root.named_children if self._grammar.name == "go" else ()
+        # Other files of Go use the name of its package in front of its names.
+        package = next((node_text(one.named_child(0)) for one in top if one.type == "package_clause"), "")
         return Places(
             [_shadowed(one, at, scopes) for one, at in zip(places, self._offsets, strict=True)],
             any(_IMPORTS_ALL.search(one) for one in texts),
             {alias: module for one in texts for module, alias in _ALIAS.findall(one)},
             sorted(_words(texts)),
             sorted(_words(modules)),
-            self._package(),
+            package,
         )
-
-    def _package(self) -> str:
-        """Return the name of the package of a file of Go, which others use in front of its names."""
-        if self._grammar.name != "go":
-            return ""
-        clause = next((one for one in self._outline.root.named_children if one.type == "package_clause"), None)
-        return node_text(clause.named_child(0)) if clause is not None else ""
 
     def _place(self, row: int, column: int) -> Iterator[NamePlace]:
         line = self._lines[row]

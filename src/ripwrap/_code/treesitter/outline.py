@@ -134,10 +134,7 @@ class SyntaxOutline:
         return True
 
     def qualified_name(self, outer: str | None, name: str) -> str | None:
-        """Return a qualified name (`Shop.add`); for an empty `name`, return `outer`.
-
-        Return only `name` if the qualified name is too long, or if the grammar does not qualify names.
-        """
+        """Return a qualified name (`Shop.add`); for an empty `name`, return `outer`."""
         name = name[:MAX_NAME_CHARS]
         if not outer or not self.grammar.qualified:
             return name or outer
@@ -153,7 +150,12 @@ def read_syntax(grammar: Grammar, language: "Language", lines: Sequence[str], ro
     nodes = captured.get("definition", [])
     if grammar.kind == "heading":
         return SyntaxOutline(grammar, language, lines, root, _headings(grammar, lines, nodes))
-    leading = _leading_rows(lines, captured.get("leading", []))
+    leading: set[int] = set()  # rows of comments and attributes that no code precedes on their line
+    for node in captured.get("leading", []):
+        row, column = node.start_point
+        line = lines[row].replace("\0", " ") if row < len(lines) else ""
+        if len(line) - len(line.lstrip()) >= column:
+            leading.update(range(row, _last_row(node) + 1))
     found = [one for node in nodes if (one := _definition(grammar, node, leading)) is not None]
     constants = [_constant(grammar, node, leading) for node in _constant_nodes(grammar, root)]
     found += [one for one in constants if one.last - one.line + 1 >= _MIN_CONSTANT_LINES]
@@ -213,17 +215,6 @@ def _captures(language: "Language", types: "Iterable[str]", group: str) -> str:
 
 def _is_literal(kind: str) -> bool:
     return is_comment(kind) or is_string(kind)
-
-
-def _leading_rows(lines: Sequence[str], nodes: "Iterable[Node]") -> set[int]:
-    """Return the rows of comments and attributes that no code precedes on their line."""
-    rows: set[int] = set()
-    for node in nodes:
-        row, column = node.start_point
-        line = lines[row].replace("\0", " ") if row < len(lines) else ""
-        if len(line) - len(line.lstrip()) >= column:
-            rows.update(range(row, _last_row(node) + 1))
-    return rows
 
 
 def _definition(grammar: Grammar, node: "Node", leading: set[int]) -> SyntaxDefinition | None:

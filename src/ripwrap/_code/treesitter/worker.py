@@ -123,12 +123,8 @@ class CodeReader:
         try:
             answer = self._worker.request([task.encode(), name.encode(), json.dumps(sources).encode()], seconds)
         except StartError as error:
-            raise RipwrapError(
-                HintedText(
-                    f"the process that reads code does not work: {error}; an index can do without it: pass ",
-                    Hint("chunker", "windows"),
-                )
-            ) from error
+            said = f"the process that reads code does not work: {error}; an index can do without it: pass "
+            raise RipwrapError(HintedText(said, Hint("chunker", "windows"))) from error
         if answer is not None:
             return list(json.loads(answer[0]))
         if len(sources) == 1:

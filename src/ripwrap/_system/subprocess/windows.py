@@ -95,7 +95,6 @@ class Job:
     """Job object. When it is closed or garbage collected, or this process ends, Windows kills the processes in it."""
 
     def __init__(self) -> None:
-        """Create an empty job."""
         self._handle = _KERNEL.CreateJobObjectW(None, None)
         if not self._handle:
             raise _error()

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from itertools import islice
 from typing import IO, TypeVar
 
@@ -64,12 +64,7 @@ _INHERITED_VARIABLES = frozenset(
         *("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),  # to start Python
         *("PROCESSOR_ARCHITECTURE", "PROCESSOR_ARCHITEW6432"),  # for `platform.machine()`, which selects a grammar
         *("LANG", "TMPDIR", "TEMP", "TMP"),
-        *(
-            "HOME",
-            "USERPROFILE",
-            "XDG_CACHE_HOME",
-            "SEMBLE_GRAMMARS_CACHE_DIR",
-        ),  # to unpack grammars
+        *("HOME", "USERPROFILE", "XDG_CACHE_HOME", "SEMBLE_GRAMMARS_CACHE_DIR"),  # to unpack grammars
         "_MEIPASS2",  # of PyInstaller before 6.10; see `_INHERITED_PREFIXES`
     )
 )
@@ -267,13 +262,7 @@ def _start_process(code: str) -> Popen:
         # The process has its own process group, so that a terminal's Ctrl-C does not end it; otherwise the current file
         # would be reported as unreadable. The pipes have no buffers, because a forked child would write the buffered
         # bytes again.
-        process = start(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-        )
+        process = start(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
     except OSError as error:
         raise StartError(f"{sys.executable} cannot be started: {error.strerror}") from error
     if _is_frozen() and process.stdin is not None:
@@ -328,10 +317,7 @@ def _write_all(stream: IO[bytes], data: bytes) -> None:
 
 
 def _read(stream: IO[bytes], most: int | None = None) -> list[bytes] | None:
-    """Return the parts of a message.
-
-    Return `None` if the stream ends too early, or if the message has too many parts, or more than `most` bytes.
-    """
+    """Return the parts of a message."""
     header = _read_bytes(stream, _COUNT.size)
     if header is None or (count := _COUNT.unpack(header)[0]) > _MAX_PARTS:
         return None
@@ -427,7 +413,11 @@ class WorkerPool:
         try:
             while True:
                 for key in islice(waiting, 2 * len(used) - len(pending)):
-                    pending.append((key, _submit(threads, context.copy(), run, key)))
+                    try:
+                        with thread_errors():
+                            pending.append((key, threads.submit(context.copy().run, run, key)))
+                    except RuntimeError as error:  # the pool was closed
+                        raise TimeoutError("the call was cancelled") from error
                 if not pending:
                     return
                 key, future = pending.popleft()
@@ -438,11 +428,3 @@ class WorkerPool:
         finally:
             self.close()
             threads.shutdown()
-
-
-def _submit(threads: ThreadPoolExecutor, context: Context, run: Callable[[K], T], key: K) -> Future[T]:
-    try:
-        with thread_errors():
-            return threads.submit(context.run, run, key)
-    except RuntimeError as error:  # the pool was closed
-        raise TimeoutError("the call was cancelled") from error

@@ -1,0 +1,144 @@
+"""Places of a tool call that are not on the disk: where a path of a revision is, and which items an answer may name.
+
+An item is a file in a revision, or a part of an archive or document. The globs of `deny` exclude items, too, and hidden
+items are left out without `include_hidden`. Paths are those of the revision, so no link on the disk is followed to find
+one. A revision must be a commit. In the tree object of a subdirectory, paths lack the name of the subdirectory, so the
+globs might not match them.
+"""
+
+import os
+import posixpath
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from ripwrap._system.concurrency import CANCELLED
+from ripwrap._text import shown_path
+from ripwrap.errors import AccessDeniedError
+from ripwrap.sources.base import SEPARATOR
+from ripwrap.sources.git import RevisionTree
+from ripwrap.workspace.deny import DeniedPaths
+from ripwrap.workspace.sandbox import MissingPathError, RootLocation, Sandbox
+
+
+def locate_in_revision(
+    sandbox: Sandbox, repositories: Sequence[str], rev: str, path: str, timeout: float | None
+) -> RootLocation:
+    """Return the location of a path in a revision; blocking.
+
+    The root must contain the repository with all directories that it uses, unless `repositories` have them.
+    """
+    if len(sandbox.roots) > 1 and os.path.normpath(path) == os.curdir:
+        raise ValueError(
+            "with rev, only one root can be searched; set path to the root whose git repository has this revision"
+        )
+    failed: Exception | None = None
+    for root, relative in sandbox.candidates(path, in_revision=True):
+        below = _repository_below(root, relative)
+        tree = RevisionTree(root, rev, below, (*sandbox.roots, *repositories))
+        try:
+            with CANCELLED.get().child(), closing(tree.source((relative,), timeout)) as source:
+                commit, kind, detail = source.find()
+        except (ValueError, AccessDeniedError) as error:  # another root may have the revision
+            failed = failed or error
+            continue
+        except FileNotFoundError:  # the revision does not have the root
+            continue
+        if glob := sandbox.deny.glob_of(relative, folder=kind == "tree"):
+            said = f'{shown_path(path)} is denied by "{glob}"; pass another path'
+            raise AccessDeniedError(said, path=path, roots=sandbox.roots, denied_by=glob)
+        if kind in ("link", "submodule"):
+            raise _no_file_error(path, relative.replace(os.sep, "/"), rev, kind, detail)
+        if kind:
+            found = replace(tree, commit=commit, is_file=kind == "file")
+            return RootLocation(root, (relative,), root if len(sandbox.roots) > 1 else "", revision=found)
+    raise failed or _missing_error(sandbox, path, rev)
+
+
+def _no_file_error(path: str, name: str, rev: str, kind: str, detail: str) -> ValueError:
+    """Return the error about a link or a submodule, whose `detail` is its target or its commit."""
+    said = f"{shown_path(path)} is a {kind} in {rev}"
+    if kind == "link":
+        target = shown_path(posixpath.normpath(posixpath.join(posixpath.dirname(name), detail)))
+        return ValueError(f"{said}, and no link is followed there; pass the path that it leads to, {target}")
+    commit = detail[:12]
+    return ValueError(f"{said}, at commit {commit} of another repository; if that is checked out, pass rev={commit}")
+
+
+def _missing_error(sandbox: Sandbox, path: str, rev: str) -> MissingPathError:
+    try:
+        sandbox.locate(path)
+    except (OSError, ValueError):
+        instead = "find_files with this rev lists the files"
+    else:
+        instead = "it is on the disk, so leave out rev, or pass a revision that has it"
+    return MissingPathError(f"{shown_path(path)} does not exist in {rev}; {instead}")
+
+
+def _repository_below(root: str, path: str) -> str:
+    """Return the directory of the repository or worktree below a root that has a path; empty if it is the root's."""
+    while path not in ("", os.curdir):
+        folder = os.path.join(root, path)
+        if os.path.realpath(folder) == folder and os.path.lexists(os.path.join(folder, ".git")):
+            return path.replace(os.sep, "/")
+        path = os.path.dirname(path)
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFilter:
+    """Filter for items by name: the path in a revision, or the path of an archive and that of its member."""
+
+    location: RootLocation
+    denied: DeniedPaths | None
+    hidden: bool
+
+    def allows(self, name: str) -> bool:
+        """Return True if an answer may show an item."""
+        file, *members = name.split(SEPARATOR)
+        denied = self.denied
+        if denied is not None:
+            if not denied.allows(file.replace("/", os.sep)):
+                return False
+            # Globs are compared with the path of a member from the top of the archive, and with the path that the
+            # member would have if the archive were unpacked in its own directory.
+            # Programs drop a `..` (unzip), or follow it (tar).
+            readings = [path for member in members for path in (member, _collapsed(member))]
+            inner = [path for reading in readings for path in (_plain(reading), _as_unpacked(reading))]
+            paths = (*inner, *(os.path.join(os.path.dirname(file), path) for path in inner))
+            if any(denied.rules.glob_of(path) for path in paths if path):
+                return False
+        if self.hidden:
+            return True
+        return not any(part.startswith(".") for part in self._below(file)) and not any(
+            part.startswith(".") for member in members for part in _plain(member).split(os.sep)
+        )
+
+    def _below(self, file: str) -> list[str]:
+        """Return the parts of a path below the location, without the location itself, because that may be hidden."""
+        for root in self.location.paths:
+            start = root.replace(os.sep, "/")
+            if file == start:
+                return []
+            if file.replace(os.sep, "/").startswith(f"{start}/"):
+                return file[len(start) + 1 :].replace(os.sep, "/").split("/")
+        return [part for part in file.replace(os.sep, "/").split("/") if part not in ("", os.curdir)]
+
+
+def _plain(member: str) -> str:
+    """Return the path of an archive's member for comparison with globs: without a leading slash."""
+    parts = member.replace("\\", "/").split("/")
+    return os.sep.join(part for part in parts if part not in ("", os.curdir))
+
+
+def _collapsed(member: str) -> str:
+    """Return the path of an archive's member without the names that each `..` takes back."""
+    return posixpath.normpath("/" + member.replace("\\", "/"))
+
+
+def _as_unpacked(member: str) -> str:
+    """Return the path that Windows makes of a member: without the dots, spaces and streams at the end of each name.
+
+    So it is without `..`, too.
+    """
+    return _plain("/".join(part.partition(":")[0].rstrip(". ") for part in _plain(member).split(os.sep)))
