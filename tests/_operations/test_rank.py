@@ -384,7 +384,8 @@ def test_rank_finds_a_definition_among_many_uses_of_its_name(plant: Plant, rg: R
 def test_candidate_pool_keeps_definitions_beyond_the_bm25_limit() -> None:
     uses, rest = "jar = CookieJar(CookieJar)\n" * 4_000, "    other = 1\n" * 60
     source = SourceText("a.py", f"{uses}\n" + f"class Other:\n{rest}class CookieJar:\n{rest}" * 3, exact=True)
-    pool = _rank._pool(parse_query("CookieJar"), [source], {}, RankingDeadline())
+    worths = {"cookie": 1.0, "jar": 1.0}
+    pool = _rank._pool(parse_query("CookieJar"), [source], {}, RankingDeadline(), worths)
     assert len(pool) == POOL_SIZE + 3
     assert all("CookieJar" in one.content.names() for one in pool[-3:])
 

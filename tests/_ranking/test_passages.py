@@ -151,7 +151,7 @@ def candidate(path: str, text: str, line: int = 1) -> ChunkCandidate:
 def test_more_definitions_are_shown_of_better_files(depth: Depth) -> None:
 
     def text(file: int) -> str:
-        return "".join(f"def send_{number}(rows_{file}):\n{BODY}\n" for number in range(9))
+        return "".join(f"def send_{number}(rows_{file}):\n{BODY}\n" for number in range(11))
 
     texts = {f"{number}.py": text(number) for number in range(8)}
     ranked = [RankedCandidate(candidate(path, "import os\n"), 9.0 - place) for place, path in enumerate(texts)]

@@ -453,7 +453,7 @@ def rank_contents(
         return of_path[candidate.path]
 
     read_code(sources, min(PARSE_SECONDS, deadline.left()))
-    pool = _pool(query, sources, copies, deadline)
+    pool = _pool(query, sources, copies, deadline, worths)
     ranked = rank_candidates(query, pool, worths=worths, evidence=evidence)
     for entry in show_passages(query, worths, ranked, source_of, limit, depth):
         deadline.check()
@@ -507,11 +507,17 @@ def _decode(files: Iterable[tuple[str, bytes]], copies: Counter[str]) -> Iterato
 
 
 def _pool(
-    query: WordQuery, sources: Sequence[SourceText], copies: Mapping[str, int], deadline: RankingDeadline
+    query: WordQuery,
+    sources: Sequence[SourceText],
+    copies: Mapping[str, int],
+    deadline: RankingDeadline,
+    worths: Mapping[str, float],
 ) -> list[ChunkCandidate]:
     """Return the chunks to rank."""
     symbols = {*query.symbols}
-    stems = {*map(rough_stem, query.words), *map(joined_parts, symbols)}
+    stems = {rough_stem(word): worth for word, worth in query.weighted(worths).items()}
+    for joined in map(joined_parts, symbols):  # a name counts as much as the word that tells most
+        stems = dict.fromkeys((joined, joined.replace("_", "")), max(stems.values())) | stems
     rows: list[tuple[SourceText, Chunk, bool]] = []
     counts: list[Counter[str]] = []
     for source in sources:
@@ -526,7 +532,7 @@ def _pool(
             counts.append(found + in_path + in_path)
             rows.append((source, chunk, any(chunk.start_line <= line <= chunk.end_line for line in defining)))
     deadline.check()
-    scores = bm25(counts, [chunk.end - chunk.start for _, chunk, _ in rows])
+    scores = bm25(counts, [chunk.end - chunk.start for _, chunk, _ in rows], stems)
     pool: list[ChunkCandidate] = []
     files = set[str]()
     others = 0

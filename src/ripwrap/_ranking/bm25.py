@@ -1,7 +1,6 @@
 """Count the words of a query in texts, compare texts by BM25, and select the pool: the chunks to rank; no I/O."""
 
 import logging
-import math
 import re
 import unicodedata
 from bisect import bisect_left
@@ -115,21 +114,16 @@ def _is_of_word(letter: str) -> bool:
     return letter.isalnum() or letter == "_" or (not letter.isascii() and unicodedata.category(letter)[0] == "M")
 
 
-def bm25(counts: Sequence[Mapping[str, float]], lengths: Sequence[int]) -> list[float]:
-    """Return BM25 of each text, from its number of matches of each word and its length.
+def bm25(counts: Sequence[Mapping[str, float]], lengths: Sequence[int], worths: Mapping[str, float]) -> list[float]:
+    """Return BM25 of each text, from its number of matches of each word, its length, and the weights of the words.
 
-    Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009. A word of most of the texts
-    counts nearly nothing.
+    Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
     """
-    having = Counter(word for one in counts for word in one)
-    worth = {
-        word: max(math.log((len(counts) - number + 0.5) / (number + 0.5)), 1e-6) for word, number in having.items()
-    }
     mean = sum(lengths) / max(len(lengths), 1) or 1.0
     scores: list[float] = []
     for one, length in zip(counts, lengths, strict=True):
         often = _K1 * (1 - _B + _B * length / mean)
-        scores.append(sum(worth[word] * number * (_K1 + 1) / (number + often) for word, number in one.items()))
+        scores.append(sum(worths[word] * number * (_K1 + 1) / (number + often) for word, number in one.items()))
     return scores
 
 

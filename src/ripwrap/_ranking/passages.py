@@ -65,7 +65,7 @@ class Depth(NamedTuple):
 
 BROAD = Depth((3, 2, 1), 1.0)
 """Few definitions of many files, for a list of results."""
-DEEP = Depth((8, 5, 3, 3, 2, 1), 0.6)
+DEEP = Depth((10, 10, 8, 5, 3, 2, 1), 0.3)
 """More definitions of the best files, for an answer that shows the code."""
 
 
