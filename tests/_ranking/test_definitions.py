@@ -115,6 +115,33 @@ def test_files_of_a_ranking_are_parsed_together_and_once(monkeypatch: pytest.Mon
     assert asked == [5, 0]
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        None,
+        5,
+        [],
+        [[], True],
+        [[["f", "function", 0, 0]], True, []],
+        [[["f", "function", 0, 2, 2, -1]], True, []],
+        [[["f", "function", 1, 0, 1, -1]], True, []],
+        [[["f", "function", -1, 0, 1, -1]], True, []],
+        [[["f", "function", 0, 0, "1", -1]], True, []],
+        [[["", "", 0, 0, 1, 0]], True, []],
+        [[["", "", 0, 0, 1, 1], ["", "", 0, 1, 1, 0]], True, []],
+        [[], True, [["f", "f"]]],
+        [[], True, [[0]]],
+        [{}, True, 5],
+    ],
+)
+def test_definitions_that_cannot_be_those_of_the_text_are_refused(found: object) -> None:
+    """Hostile source may control the parser: a definition in itself would let a search for its name never end."""
+    text = "def f(): ...\ndef g(): ..."
+    assert CodeNames.of(found, text) is None
+    known = CodeNames.of([[["f", "function", 0, 0, 9, -1], ["g", "", 0, 1, 1, 0]], True, [[0, "f"], [1, "g"]]], text)
+    assert known is not None and [section.name for section in known.outline.sections()] == ["f", "f.g"]
+
+
 def test_files_that_are_not_parsed_in_time_have_no_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "_KNOWN", {})
     text = SourceText("late.py", "def late(): ...\n", exact=True)

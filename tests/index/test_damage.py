@@ -121,6 +121,8 @@ def test_damaged_bytes_raise_no_error_and_a_rebuild_repairs_them(
         ("UPDATE sqlite_sequence SET seq = 1 WHERE name = 'chunk'", "the last id of a table is wrong"),
         ("UPDATE sqlite_sequence SET seq = 'x' WHERE name = 'chunk'", "a number has another type"),
         ("UPDATE blob SET names = x'ff'", "a list of names is damaged"),
+        ("UPDATE blob SET code = x'ff'", "a list of definitions is damaged"),
+        ("UPDATE blob SET code = x'78018b0600005c005c'", "a list of definitions is damaged"),
         ("UPDATE chunk SET line = 'x'", "CHECK constraint failed in chunk"),
     ],
 )

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +17,13 @@ import psutil
 import pytest
 
 from ripwrap import sync
+from ripwrap._code.outline import CodeNames
 from ripwrap._code.treesitter.merge import WINDOW_VERSION, chunker_version, syntax_chunks, window_chunks
+from ripwrap._code.treesitter.parser import is_supported
+from ripwrap._code.treesitter.worker import CodeReader, Source
+from ripwrap._ranking import document
 from ripwrap._system.subprocess.worker import StartError, WorkerProcess
-from ripwrap.index import Index, Progress, RefreshResult
+from ripwrap.index import Index, Progress, RefreshResult, search
 from ripwrap.index.refresh import refresh
 from ripwrap.index.splitting import _BATCH_BYTES, MIN_BYTES, Chunker, SplitRequest, Splitter, split_file
 from ripwrap.index.storage.postings import Postings
@@ -74,8 +78,8 @@ def content(location: Path) -> tuple[dict[str, list[tuple[object, ...]]], dict[s
     rows = {
         table: database.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2").fetchall()
         for table, columns in {
-            "blob": "id, path, digest, trigrams, names",
-            "chunk": "id, blob, start, at, size, line, last, digest, symbol",
+            "blob": "id, path, digest, trigrams, names, code",
+            "chunk": "id, blob, start, size, line, last, digest, symbol",
             "definition": "name, chunk",
             "tree": "path, view, blob, size, mtime_ns, ctime_ns, note",
             "view": "root, options, name, stamps",
@@ -125,6 +129,38 @@ def test_index_of_definitions_is_the_same_with_processes(odd: Path, tmp_path: Pa
     alone = content(tmp_path / "alone")
     assert content(tmp_path / "shared") == alone
     assert any("Basket" in str(row) for row in alone[0]["chunk"])
+
+
+@pytest.mark.extra
+@pytest.mark.slow
+def test_search_takes_the_definitions_of_unchanged_files_from_the_index(
+    odd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A parser finds the same definitions; it reads again only a file that has changed."""
+    pytest.importorskip("semble_grammars")
+    for sample in (Path(__file__).parents[1] / "data" / "sections").iterdir():
+        (odd / sample.name).write_bytes(sample.read_bytes() + b"# caf\xe9 \r\n")
+    parsed: list[str] = []
+    ask = CodeReader.names_of
+
+    def names_of(self: CodeReader, sources: Sequence[Source], seconds: float) -> Iterator[CodeNames | None]:
+        parsed.extend(source.path for source in sources)
+        return ask(self, sources, seconds)
+
+    monkeypatch.setattr(CodeReader, "names_of", names_of)
+    with sync.Index(odd, location=tmp_path / "index", workers=0) as index:
+        index.refresh()
+        for query in ("Basket", "add an item to the basket", "class Shop add"):
+            found = index.search(query, refresh=False, limit=40)
+            assert found and {path for path in parsed if is_supported(path, (odd / path).read_text("latin-1"))} == set()
+            with monkeypatch.context() as patch:
+                patch.setattr(search, "code_of", lambda *_: None)
+                patch.setattr(document, "_KNOWN", {})
+                assert index.search(query, refresh=False, limit=40) == found
+            assert parsed
+            parsed.clear()
+        (odd / "a.py").write_text(f"import os\n\n\n{CODE}" * 9)
+        assert "a.py" in {one.path for one in index.search("Basket", limit=40)} and parsed == []
 
 
 @pytest.mark.slow

@@ -1,8 +1,12 @@
 """Places in files, as answers, editors and compilers write them, are accepted where a path is; also several paths."""
 
+import gzip
+import io
 import os
 import re
 import subprocess
+import tarfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,7 @@ import pytest
 
 from ripwrap import sync
 from ripwrap.binary import RgBinary
+from ripwrap.workspace import revision
 from ripwrap.workspace.sandbox import places_in
 
 Plant = Callable[..., Path]
@@ -246,3 +251,75 @@ def test_several_patterns_are_counted_each(rg: RgBinary, plant: Plant, fixed: bo
 def test_lists_are_python_arguments(plant: Plant) -> None:
     tools: Any = sync.Workspace(plant({"a.py": LINES, "b.py": LINES}))
     assert "needle_4" in tools.grep_content(["needle_4", "x"], ["a.py", "b.py"])
+
+
+MEMBERS = ("dir/b.py", "c:3", "d#L2.py", ".hidden", "x y.py", "tab\tname", "new\nline", "e.py:3:1", "ü.py", "100%.py")
+
+
+def packed(kind: str, name: str) -> bytes:
+    """Return an archive with one member, and a member that is an archive."""
+    out, inner = io.BytesIO(), io.BytesIO()
+    if kind == "gz":
+        return gzip.compress(LINES.encode())
+    with tarfile.open(fileobj=inner, mode="w") as tar:
+        about = tarfile.TarInfo(name)
+        about.size = len(LINES)
+        tar.addfile(about, io.BytesIO(LINES.encode()))
+    if kind == "tar":
+        return inner.getvalue()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("in.tar", inner.getvalue()) if kind == "nested" else archive.writestr(name, LINES)
+    return out.getvalue()
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.parametrize(
+    ("kind", "file", "inside"),
+    [("zip", "a.zip", "zip"), ("tar", "a.tar", "tar"), ("nested", "n.zip", "zip,tar"), ("gz", "b.py.gz", "gz")],
+)
+def test_place_in_an_archive_reads_back(
+    rg: RgBinary, plant: Plant, kind: str, file: str, inside: str, name: str
+) -> None:
+    root = plant({"other.py": "x = 1\n"})
+    (root / file).write_bytes(packed(kind, name))
+    tools = sync.Workspace(root, rg=rg, redact=True)
+    found = tools.grep_content("needle_4", inside=inside, include_hidden=True, context_lines=0)
+    (shown,) = re.findall(r"^File: (.+)$", found, re.MULTILINE)
+    assert "!/" in shown
+    for place in (f"{shown}:4", f"{shown}#L4", f"{shown}:4:1", f"{shown}:4-4"):
+        assert tools.read_file(place).splitlines()[:2] == [f"File: {shown}", "  4: needle_4 = 4"], place
+        assert tools.grep_content("needle_4", place, context_lines=0).splitlines()[1] == "  4: needle_4 = 4"
+    assert tools.read_file(shown).splitlines()[1:10] == [f"  {n}: needle_{n} = {n}" for n in range(1, 10)]
+    assert tools.read_file(f"{shown}x").startswith("Error: ")
+    assert "does not exist" in tools.ls(f"{shown}:4") and "does not exist" in tools.find_references("x", shown)
+
+
+def test_member_of_an_archive_is_denied_and_bounded_as_in_a_search(
+    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = plant({"a.py": "x\n"})
+    for folder in (root, tmp_path):
+        with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+            archive.writestr("dir/key.pem", LINES)
+            archive.writestr("top/name.txt", LINES)
+            archive.writestr("big.txt", "x" * 5_000)
+    (root / "broken.zip").write_bytes(b"PK\x03\x04 no archive")
+    tools = sync.Workspace(root, deny=["*.pem", "denied.zip", "/top/name.txt"])
+    os.link(root / "a.zip", root / "denied.zip")
+    monkeypatch.setattr(revision, "MAX_MEMBER_BYTES", 1_000)
+    for tool, given in (("read_file", {}), ("grep_content", {"pattern": "needle"})):
+        for place in ("", ":4", "#L4"):
+            for member in (
+                "dir/key.pem",
+                "top/name.txt",
+                "./top/name.txt",
+            ):  # the last glob is one of the archive's top
+                said = tools.call(tool, {**given, "path": f"a.zip!/{member}{place}"})
+                assert re.match(r"Error: a\.zip!/\S+ is denied|Error: .+ is not in the archive", said)
+            assert "is denied by" in tools.call(tool, {**given, "path": f"denied.zip!/big.txt{place}"})
+            outside = f"{tmp_path}/a.zip!/big.txt{place}"
+            assert "outside of the allowed directories" in tools.call(tool, {**given, "path": outside})
+            assert "is not in the archive" in tools.call(tool, {**given, "path": f"a.zip!/big.txt{place}"})
+            assert tools.call(tool, {**given, "path": f"broken.zip!/x{place}"}).startswith("Error: ")
+            assert "is not in an archive" in tools.call(tool, {**given, "path": f"a.py!/x{place}"})

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ripwrap.models import Model
 
@@ -83,6 +83,24 @@ class CodeNames:
     outline: "Outline"
     definitions: Sequence[Definition] = ()
     names: Sequence[tuple[int, str]] = ()
+
+    @classmethod
+    def of(cls, found: object, text: str) -> "CodeNames | None":
+        """Return the definitions that a parser has found in a text, given as JSON; `None` if they cannot be its.
+
+        The parser runs in another process, which hostile source may control.
+        """
+        lines = text.split("\n")
+        try:
+            fields, qualified, named = cast("Any", found)
+            definitions = [Definition(*one) for one in fields]
+            names = [(row + 0, f"{name}") for row, name in named]
+            for number, one in enumerate(definitions):
+                if not (0 <= one.first <= one.line < len(lines) and -1 <= one.parent < number):
+                    return None
+            return cls(Outline(lines, definitions, qualified=qualified), definitions, names)
+        except (TypeError, ValueError):
+            return None
 
 
 class Outline:

@@ -34,7 +34,6 @@ class SourceText:
     path: str
     text: str
     exact: bool
-    marked: bool = False
 
     @cached_property
     def code(self) -> CodeNames:
@@ -75,8 +74,13 @@ class SourceChunk:
 
 def read_code(sources: Collection[SourceText], seconds: float = PARSE_SECONDS) -> list[CodeNames]:
     """Return the definitions of files, which are parsed together; then `SourceText.code` has them, too."""
-    if not is_available():
-        return [_NO_NAMES for _ in sources]
+    lacking = [source for source in sources if vars(source).get("code", _NO_NAMES) is _NO_NAMES]
+    if lacking and is_available():
+        _parse(lacking, seconds)
+    return [vars(source).get("code", _NO_NAMES) for source in sources]
+
+
+def _parse(sources: Collection[SourceText], seconds: float) -> None:
     keys = [(source.path, hashlib.blake2b(raw_bytes(source.text), digest_size=16).digest()) for source in sources]
     found = {key: _KNOWN.get(key) for key in keys}
     new = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
@@ -87,10 +91,8 @@ def read_code(sources: Collection[SourceText], seconds: float = PARSE_SECONDS) -
             if len(_KNOWN) >= _MAX_KNOWN:
                 _KNOWN.clear()
             _KNOWN[key] = code
-    codes = [found[key] or _NO_NAMES for key in keys]
-    for source, code in zip(sources, codes, strict=True):
-        source.__dict__["code"] = code  # where `cached_property` looks
-    return codes
+    for key, source in zip(keys, sources, strict=True):
+        vars(source)["code"] = found[key] or _NO_NAMES  # where `cached_property` looks
 
 
 def cut_to_limit(raw: bytes) -> bytes:
@@ -109,7 +111,7 @@ def decode_source(path: str, raw: bytes) -> SourceText | None:
     """Decode the bytes of a file by its byte order mark, or as UTF-8; return `None` if the file is binary."""
     mark, encoding = byte_order_mark(raw)
     if mark:
-        return SourceText(path, raw[len(mark) :].decode(encoding, "replace"), exact=True, marked=True)
+        return SourceText(path, raw[len(mark) :].decode(encoding, "replace"), exact=True)
     if b"\0" in raw:
         return None
     try:

@@ -18,7 +18,7 @@ from typing import Literal, NoReturn, TypeAlias, TypeVar, Unpack, cast
 import anyio
 from anyio.lowlevel import RunVar
 
-from ripwrap._code.treesitter.merge import WINDOW_VERSION, chunker_version, window_chunks
+from ripwrap._code.treesitter.merge import chunker_version
 from ripwrap._code.treesitter.parser import check_installed, is_available
 from ripwrap._code.treesitter.worker import CodeReader
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
@@ -43,7 +43,7 @@ from ripwrap.index.file_state import key_of, view_of
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
 from ripwrap.index.refresh import refresh
 from ripwrap.index.search import IndexResults, search
-from ripwrap.index.splitting import TOKENIZER, Chunker, Splitter
+from ripwrap.index.splitting import TOKENIZER, WINDOW_CHUNKER, Chunker, Splitter
 from ripwrap.index.storage.database import versions_of
 from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
@@ -66,9 +66,6 @@ from ripwrap.results import GrepResult
 
 IndexLocation: TypeAlias = Literal["project"] | StrPath | None
 ChunkerName: TypeAlias = Literal["auto", "syntax", "windows"]
-
-WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
-"""Chunker that splits files between lines, without a parser."""
 
 _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
 
@@ -336,10 +333,7 @@ class BaseIndex:
         return done.model_copy(update={"embedded": outcome.embedded, "failed": outcome.failed, "seconds": seconds})
 
     async def _refresh_files(self, run: Runner, progress: ProgressCallback | None) -> RefreshResult:
-        """List the files with rg, and index the changed files.
-
-        Try again if another process has changed the index, or if another branch was checked out.
-        """
+        """List the files with rg, and index the changed files."""
         begun = time.monotonic()
 
         def write() -> RefreshResult | None:
@@ -396,10 +390,7 @@ class BaseIndex:
         patience: float | None = None,
         shown: Callable[[str], bool] | None = None,
     ) -> IndexResults:
-        """Search like `Index.search()`, for files whose path `shown` accepts.
-
-        Wait for the embedder at most `patience` seconds; `None` is no limit.
-        """
+        """Search like `Index.search()`, for files whose path `shown` accepts."""
         refuse_places("an index")
         query, limit, max_age = parse_query(text), check_limit(limit), check_max_age(max_age)
         check_weight(hybrid_weight)
@@ -495,10 +486,7 @@ class BaseIndex:
         )
 
     async def _grep(self, run: Runner, request: GrepRequest, *, refresh: bool, max_age: float | None) -> GrepResult:
-        """Search only the files that may match (candidates).
-
-        If the options choose other files than the options of the index, search all files, without the index.
-        """
+        """Search only the files that may match (candidates)."""
         refuse_places("an index")
         chosen = {name: value for name, value in request.options.items() if name in FileOptions.__annotations__}
         listing = files_query(self._root, (), cast("FileOptions", chosen))
@@ -540,10 +528,7 @@ class BaseIndex:
         return found if found is None or listed else found.without_replaced(view)
 
     def _is_searchable(self) -> bool:
-        """Return True if there is an index for the current branch and these options, made by this version and chunker.
-
-        Do not create an index.
-        """
+        """Return True if there is an index of the current branch, with these options, version and chunker."""
         view, versions = self._current_view(), self._store.versions
         return bool(
             self._store.run_if_current(

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from itertools import compress
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
+from ripwrap._code.outline import CodeNames
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source
 from ripwrap._system.concurrency import opened
 from ripwrap._system.safe_open import open_regular_file
@@ -44,10 +45,6 @@ _DIGEST_BYTES = 16
 _STAMP = tuple(map(attrgetter, ("st_size", "st_mtime_ns", "st_ctime_ns")))
 _MODE = attrgetter("st_mode")
 _FILES_PER_STEP = 256
-
-_SMALL_FILE_BYTES = 65_536
-"""Maximum size in bytes of a file that is read as a whole even for one chunk, because other chunks may be needed later.
-"""
 
 Stamp: TypeAlias = tuple[int, int, int]
 """Size of a file in bytes, time of the last change of its content (mtime), and time of its last change of any kind
@@ -124,10 +121,7 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamp
 def _readable_states(
     prefix: str, paths: Iterable[str], get_state: Callable[[str], os.stat_result], unreadable_paths: dict[str, str]
 ) -> tuple[list[str], list[os.stat_result]]:
-    """Return the paths whose states (results of `os.stat()`) can be read, and these states.
-
-    Missing paths are left out. Unreadable paths are added to `unreadable_paths`, with the reasons.
-    """
+    """Return the paths whose states (results of `os.stat()`) can be read, and these states."""
     found: list[tuple[str, os.stat_result]] = []
     for path in paths:
         try:
@@ -195,14 +189,6 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
     return FileContent(stamp, indexed, whole, digest, decode_source(path, indexed), len(indexed) < len(raw))
 
 
-class ChunkSpan(NamedTuple):
-    """Position of a chunk in its file."""
-
-    start: int
-    at: int | None
-    size: int
-
-
 class IndexedFile:
     """File in the state in which it was indexed. The file is read when the text of one of its chunks is needed.
 
@@ -210,47 +196,53 @@ class IndexedFile:
     read, and its digest is compared with the stored digest.
     """
 
-    def __init__(self, root: str, path: str, stamp: Stamp, digest: bytes, *, follow: bool) -> None:
-        """Set the path, and the stamp and digest that the index stores; nothing is read yet."""
+    def __init__(
+        self,
+        root: str,
+        path: str,
+        stamp: Stamp,
+        digest: bytes,
+        code_of: Callable[[str], CodeNames | None] = lambda _: None,
+        *,
+        follow: bool,
+    ) -> None:
+        """Set the path, and the stamp and digest that the index stores; nothing is read yet.
+
+        `code_of` returns the stored definitions of the text that was indexed; `None` if there are none.
+        """
         self.path = path
         self.digest = digest
         self.changed: bool = False
         self._root, self._follow = root, follow
         self._stamp = stamp
-        self._raw: bytes | None = None
+        self._code_of = code_of
         self._source: SourceText | None = None
 
-    def text(self, span: ChunkSpan) -> str | None:
+    def text(self, start: int, size: int) -> str | None:
         """Return the text of a chunk; `None` if the file has changed, or cannot be read.
 
         Bytes that are not UTF-8 become lone surrogates.
         """
-        if span.at is None:
-            source = self.source()
-            return None if source is None else source.text[span.start : span.start + span.size]
-        part: bytes | None = None
-        if self._raw is None and self._stamp[0] > _SMALL_FILE_BYTES:
-            part = self._read_unchanged(span.at, span.size)
-        if part is None and (whole := self._whole()) is not None:
-            part = whole[span.at : span.at + span.size]
-        return None if part is None else part.decode("utf-8", "surrogateescape")
+        source = self._read()
+        return None if source is None else source.text[start : start + size]
 
     def source(self) -> SourceText | None:
-        """Return the text that was indexed; `None` if the file has changed, or cannot be read."""
-        if self._source is None and (raw := self._whole()) is not None:
-            self._source = decode_source(self.path, raw)
+        """Return the text that was indexed, with its definitions; `None` if the file has changed, or is unreadable."""
+        source = self._read()
+        if source is not None and "code" not in vars(source) and (code := self._code_of(source.text)) is not None:
+            vars(source)["code"] = code
+        return source
+
+    def _read(self) -> SourceText | None:
+        if self._source is None and not self.changed:
+            raw = self._read_unchanged()
+            raw = self._read_changed() if raw is None else cut_to_limit(raw)
+            self._source = None if raw is None else decode_source(self.path, raw)
+            self.changed = raw is None
         return self._source
 
-    def _whole(self) -> bytes | None:
-        """Return the bytes that were indexed; `None` if the file has changed, or cannot be read."""
-        if self._raw is None and not self.changed:
-            raw = self._read_unchanged(0, min(self._stamp[0], MAX_FILE_BYTES + 1))
-            self._raw = self._read_changed() if raw is None else cut_to_limit(raw)
-            self.changed = self._raw is None
-        return self._raw
-
-    def _read_unchanged(self, at: int, size: int) -> bytes | None:
-        """Return `size` bytes from offset `at`; `None` if the file is unreadable, or may have changed.
+    def _read_unchanged(self) -> bytes | None:
+        """Return the bytes that are indexed, and one more; `None` if the file is unreadable, or may have changed.
 
         The file may have changed if its size or a time differs from the stored stamp. The size in the stamp is -1 if
         the file was changed so recently that a further change could have the same times.
@@ -260,8 +252,7 @@ class IndexedFile:
         try:
             with open_regular_file(self._root, self.path, follow=self._follow) as file:
                 if _stamp(os.fstat(file.fileno())) == self._stamp:
-                    file.seek(at)
-                    raw = file.read(size)
+                    raw = file.read(min(self._stamp[0], MAX_FILE_BYTES + 1))
                     return raw if _stamp(os.fstat(file.fileno())) == self._stamp else None
         except OSError:
             pass  # `_read_changed()` tries again

@@ -192,11 +192,7 @@ def _write_differences(
     counts: _Counts,
     progress: Callable[[Progress], object] | None,
 ) -> None:
-    """Write new, changed and deleted files to the index, and update the rows in `known`.
-
-    The files of a new view are compared with the files of the view that changed last, for example of the branch that
-    was checked out before.
-    """
+    """Write new, changed and deleted files to the index, and update the rows in `known`."""
     is_new = generation_of(database, view) is None
     previous_rows = rows_of_latest_view(database, view)
     number = mark_changed(database, view)
@@ -239,10 +235,7 @@ def _write_differences(
 def _index_file(
     database: Connection, postings: PostingsWriter, path: str, found: SplitFile, counts: _Counts
 ) -> Row | None:
-    """Add the content of a file to the index, if it is new content.
-
-    Return the row of the file; `None` if the file is gone.
-    """
+    """Add the content of a file to the index, if it is new content."""
     if found.note == "gone":
         return None
     counts.read += 1

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from sqlite3 import Connection
 
+from ripwrap._code.outline import CodeNames
 from ripwrap._ranking.bm25 import best_rows, log_remark
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
@@ -19,11 +20,11 @@ from ripwrap._ranking.scoring import (
     word_worths,
 )
 from ripwrap._ranking.word_query import MAX_QUERY_WORDS, LongQuery, WordQuery
-from ripwrap.index.file_state import ChunkSpan, IndexedFile
+from ripwrap.index.file_state import IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text, select_in
 from ripwrap.index.storage.postings import Postings, PostingsReader, WordMatches
-from ripwrap.index.storage.tables import View, indexed_file, names_of, number_of
+from ripwrap.index.storage.tables import View, code_of, indexed_file, names_of, number_of
 from ripwrap.results import RankedChunk
 
 _LIKE_SIGN = re.compile("(?=[!%_])")
@@ -40,7 +41,7 @@ _IN_VIEW = (
 )
 _SELECT_IN_VIEW = f"SELECT chunk.id, blob.path, chunk.start, chunk.digest{_IN_VIEW}"
 _SELECT_CANDIDATES = (
-    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.start, chunk.at, chunk.size, chunk.digest, blob.id,"
+    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.start, chunk.size, chunk.digest, blob.id,"
     f" blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns{_IN_VIEW}"
 )
 
@@ -188,7 +189,8 @@ class _StoredChunk:
     """Chunk of the index. The index does not store the text of a chunk; the text is read from the file when needed."""
 
     file: IndexedFile
-    span: ChunkSpan
+    start: int
+    size: int
     key: bytes
     symbol: str | None
     defined: Collection[str]
@@ -198,7 +200,7 @@ class _StoredChunk:
         """Return the text; `None` if the file has changed, or cannot be read."""
         if self._text is None:
             check()
-            self._text = self.file.text(self.span)
+            self._text = self.file.text(self.start, self.size)
         return self._text
 
     def names(self) -> Collection[str]:
@@ -222,17 +224,21 @@ def _read_candidates(
     first: dict[int, int] = dict(select_in(database, _SELECT_FIRST, list(stored)))
     names = {first[blob] + place: one for blob, some in stored.items() for place, one in enumerate(some)}
     found: dict[ChunkCandidate, _StoredChunk] = {}
-    for row, line, last, symbol, start, at, size, key, blob, path, digest, *stamp in select_in(
+    for row, line, last, symbol, start, size, key, blob, path, digest, *stamp in select_in(
         database, _SELECT_CANDIDATES, rows, [number]
     ):
         file = files.get(blob)
         if file is None:
-            file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
+            file = files[blob] = indexed_file(view, path, digest, tuple(stamp), _code_of(database, blob))
         known = None if symbol is None else decode_text(symbol)
-        content = _StoredChunk(file, ChunkSpan(start, at, size), key, known, names.get(row, ()))
+        content = _StoredChunk(file, start, size, key, known, names.get(row, ()))
         candidate = ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
         found[candidate] = content
     return found
+
+
+def _code_of(database: Connection, blob: int) -> Callable[[str], CodeNames | None]:
+    return lambda text: code_of(database, blob, text)
 
 
 def _read_empty(
@@ -241,8 +247,8 @@ def _read_empty(
     """Return an empty candidate for each of the contents that has no chunk, and add their files to `files`."""
     found: dict[ChunkCandidate, _StoredChunk] = {}
     for blob, path, digest, *stamp in select_in(database, _SELECT_EMPTY, named, [number]):
-        file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
-        content = _StoredChunk(file, ChunkSpan(0, None, 0), b"", None, ())
+        file = files[blob] = indexed_file(view, path, digest, tuple(stamp), _code_of(database, blob))
+        content = _StoredChunk(file, 0, 0, b"", None, ())
         found[ChunkCandidate(file.path, 1, 1, content, 0.0)] = content
     return found
 

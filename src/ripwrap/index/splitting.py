@@ -12,11 +12,13 @@ import unicodedata
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import starmap
 from typing import NamedTuple
 
 from ripwrap._code.treesitter.merge import (
     WINDOW_VERSION,
     Chunk,
+    CodeChunks,
     chunker_version,
     syntax_chunks,
     window_chunks,
@@ -35,7 +37,7 @@ from ripwrap._system.subprocess.worker import (
     usable_cpus,
 )
 from ripwrap._text import raw_bytes
-from ripwrap.index.file_state import ChunkSpan, Stamp, read_file
+from ripwrap.index.file_state import Stamp, read_file
 
 _DIGEST_BYTES = 16
 _UNKNOWN_STAMP = (-1, 0, 0)  # a stamp that no file has, so that the next refresh reads the file again
@@ -53,15 +55,18 @@ class Chunker:
     close: Callable[[], object] = lambda: None
 
 
+WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
+"""Chunker that splits files between lines, without a parser."""
+
+
 class ChunkPosition(NamedTuple):
     """Position of a chunk in its file.
 
-    `start`, `at` and `size` are explained in `ChunkSpan`. `line` and `last` are the numbers of the first and last line.
-    `symbol` is the name of the definition that contains the chunk; `None` if it is not known.
+    `start` and `size` are numbers of characters. `line` and `last` are the numbers of the first and last line. `symbol`
+    is the name of the definition that contains the chunk; `None` if it is not known.
     """
 
     start: int
-    at: int | None
     size: int
     line: int
     last: int
@@ -76,6 +81,8 @@ class SplitText(NamedTuple):
     names: list[list[str]]
     words: list[str]
     lengths: list[int]
+    code: str = ""
+    """Definitions of the file; see `CodeChunks`."""
 
 
 class SplitFile(NamedTuple):
@@ -112,11 +119,12 @@ def split_file(root: str, request: SplitRequest, *, follow: bool, chunker: Chunk
 
 
 def _split(source: SourceText, chunker: Chunker) -> SplitText:
-    chunks = list(without_blank_lines(source.text, chunker.chunks_of(source.path, source.text)))
+    found = chunker.chunks_of(source.path, source.text)
+    chunks = list(without_blank_lines(source.text, found))
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
     positions = [
-        ChunkPosition(*span, chunk.start_line, chunk.end_line, chunk.symbol)
-        for chunk, span in zip(chunks, _spans(source, chunks), strict=True)
+        ChunkPosition(chunk.start, chunk.end - chunk.start, chunk.start_line, chunk.end_line, chunk.symbol)
+        for chunk in chunks
     ]
     words = [words_of(source.readable(text)) for text in texts]
     return SplitText(
@@ -126,21 +134,8 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
         [[name for name in map(to_nfc, chunk.names) if len(name) <= MAX_WORD_CHARS] for chunk in chunks],
         words,
         [len(one.split()) for one in words],
+        found.code if isinstance(found, CodeChunks) else "",
     )
-
-
-def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[ChunkSpan]:
-    """Yield the position of each chunk in the file; the chunks must be in the order of their beginnings."""
-    text = source.text
-    if source.marked or text.isascii():
-        for chunk in chunks:
-            yield ChunkSpan(chunk.start, None if source.marked else chunk.start, chunk.end - chunk.start)
-        return
-    behind = at = 0
-    for chunk in chunks:
-        at += len(raw_bytes(text[behind : chunk.start]))
-        behind = chunk.start
-        yield ChunkSpan(chunk.start, at, len(raw_bytes(text[chunk.start : chunk.end])))
 
 
 class _WordCharacters(dict[int, str]):
@@ -254,52 +249,38 @@ def _version(chunker: str) -> list[str]:
     return [str(_INSTALLED), TOKENIZER, chunker]
 
 
-# Messages are JSON and bytes. Pickles could run code: hostile source may take control of the parser in a worker.
+# Messages are JSON. Pickles could run code: hostile source may take control of the parser in a worker.
 
 
 def _encode_answer(files: Sequence[SplitFile]) -> list[bytes]:
-    texts = [one.text for one in files if one.text is not None]
-    header = [
-        (stamp, note, why, digest.hex(), text and (text.positions, text.names, text.lengths))
-        for stamp, note, why, digest, text in files
-    ]
-    words = "\n".join(words for text in texts for words in text.words)  # the words have no line end; see `fold()`
-    digests = b"".join(digest for text in texts for digest in text.digests)
-    return [json.dumps(header).encode(), digests, words.encode()]
+    rows: list[object] = []
+    for stamp, note, why, digest, text in files:
+        columns = None if text is None else [text.positions, [one.hex() for one in text.digests], *text[2:]]
+        rows.append((stamp, note, why, digest.hex(), columns))
+    return [json.dumps(rows).encode()]
 
 
 def _decode_answer(message: Sequence[bytes], batch: Sequence[SplitRequest]) -> list[SplitFile] | None:
     """Decode the split files in the answer of a worker; return `None` if the answer is malformed."""
     with suppress(ValueError, TypeError):
-        header, digests, joined = message
-        words, at = joined.decode().split("\n"), 0
         files: list[SplitFile] = []
-        for request, (stamp, note, why, hexadecimal, columns) in zip(batch, json.loads(header), strict=True):
+        for request, (stamp, note, why, hexadecimal, columns) in zip(batch, json.loads(message[0]), strict=True):
             digest, text = bytes.fromhex(hexadecimal), None
-            if columns is None:
-                if note not in _WITHOUT_TEXT and digest not in request.known:
-                    return None
-            else:
-                positions, names, lengths = columns
-                end = at + len(positions)
-                text = SplitText(
-                    [ChunkPosition(*position) for position in positions],
-                    [digests[n * _DIGEST_BYTES : (n + 1) * _DIGEST_BYTES] for n in range(at, end)],
-                    names,
-                    words[at:end],
-                    lengths,
-                )
-                at = end
+            if columns is not None:
+                positions, digests, *others = columns
+                text = SplitText([*starmap(ChunkPosition, positions)], [*map(bytes.fromhex, digests)], *others)
+            if len({len(column) for column in text[:-1]} if text else ()) > 1:
+                return None
+            if text is None and note not in _WITHOUT_TEXT and digest not in request.known:
+                return None
             files.append(SplitFile(tuple(stamp), note, why, digest, text))
-        if at == len(digests) // _DIGEST_BYTES and len(words) == max(at, 1):
-            return files
+        return files
     return None
 
 
 def serve(version: Sequence[str]) -> None:
     """Answer requests on stdin until stdin ends; this runs in the worker process."""
-    windows = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
-    chunkers = (windows, Chunker(chunker_version(), syntax_chunks))
+    chunkers = (WINDOW_CHUNKER, Chunker(chunker_version(), syntax_chunks))
     chunker = next(one for one in chunkers if _version(one.version) == list(version))
 
     def answer(message: list[bytes]) -> list[bytes]:

@@ -169,10 +169,7 @@ class Trigrams:
             raise
 
     def _write(self, database: Connection, texts: Iterable[tuple[int, bytes]], files: int) -> None:
-        """Write one document of trigrams for each content, and set the column `trigrams`.
-
-        A write transaction must be open.
-        """
+        """Write one document of trigrams for each content, and set the column `trigrams`."""
         marks: list[tuple[int, int]] = []
         engine: EngineFolder | None = None
         writer: tantivy.IndexWriter | None = None
@@ -328,10 +325,7 @@ def _not_replaced(view: View, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _read(view: View, path: str, digest: bytes) -> bytes | None:
-    """Return the bytes of a file; `None` if it is binary or unreadable, or if its digest is no longer `digest`.
-
-    For a file that is too large for trigrams, return a NUL byte, so that it counts as binary.
-    """
+    """Return the bytes of a file; `None` if it is binary or unreadable, or if its digest is no longer `digest`."""
     with suppress(OSError):
         found = read_file(view.root, path, follow=view.follows)
         if found.digest == digest and found.source is not None:

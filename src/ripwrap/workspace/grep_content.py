@@ -25,7 +25,7 @@ from ripwrap.errors import CapabilityError, Hint, PatternError, RipwrapError, Se
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
-from ripwrap.sources.base import SUFFIXES, UNPACKED, format_of
+from ripwrap.sources.base import SEPARATOR, SUFFIXES, UNPACKED, format_of
 from ripwrap.workspace.arguments import TOOL_ERRORS, VisibilityOptions, parse_arguments, spell_as_argument
 from ripwrap.workspace.close_names import names_in, resolve_names
 from ripwrap.workspace.content_call import (
@@ -51,6 +51,7 @@ from ripwrap.workspace.notes import (
 from ripwrap.workspace.results import FileHits, shown_start
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
+    Settings,
     denied_glob_notes,
     file_filter,
     half,
@@ -95,7 +96,8 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
     run, settings, indexes = tool_call.run, tool_call.settings, tool_call.indexes()
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
-    asked, arguments = arguments, with_one_pattern(arguments)
+    asked = arguments
+    arguments, member = await _into_member(run, settings, with_one_pattern(arguments))
     async with open_scope(
         run,
         settings,
@@ -111,7 +113,7 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
             arguments = into_archive(arguments, scope)
             check_arguments(arguments)
         if arguments.rev or arguments.inside:
-            items = ItemSearch(settings, arguments, scope)
+            items = ItemSearch(settings, arguments, scope, member=member)
         globs = await resolve_names(arguments.file_pattern, names_in(run, scope))
         files = file_filter(scope.location, globs, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
@@ -134,6 +136,24 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
             if not arguments.rev:
                 await _add_literal(run, call, error)
             raise
+
+
+async def _into_member(
+    run: Runner, settings: Settings, arguments: GrepContentArguments
+) -> tuple[GrepContentArguments, str]:
+    """Return the arguments with an archive as path, and its member, if the path is that of a member."""
+    if SEPARATOR not in arguments.path or "\0" in arguments.path or arguments.rev:
+        return arguments, ""
+    from ripwrap.workspace.revision import ARCHIVES, locate_member
+
+    try:
+        await run.call(lambda: settings.sandbox.locate(arguments.path))
+    except FileNotFoundError:
+        outer, member = await run.call(lambda: locate_member(settings.sandbox, arguments.path, settings.timeout))
+        kinds = {format_of(one, ARCHIVES) or "" for one in member.paths[0].split(SEPARATOR)[:-1]}
+        inside = {"path": outer.name, "include_hidden": True, "inside": ",".join(sorted(kinds))}
+        return arguments.model_copy(update=inside), member.paths[0]
+    return arguments, ""
 
 
 async def _with_candidates(run: Runner, indexes: "Indexes", call: ContentCall) -> ContentCall:

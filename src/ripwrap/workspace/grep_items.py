@@ -91,6 +91,7 @@ class ItemSearch:
     arguments: GrepContentArguments
     scope: Scope
     keys: dict[str, KeyLines] = field(default_factory=dict[str, KeyLines])
+    member: str = ""
 
     def query(self, pattern: str, options: SearchOptions, mode: Mode) -> Query:
         """Return the query that searches the items, and with `inside` also the files, with these options of rg."""
@@ -111,7 +112,10 @@ class ItemSearch:
 
     def allows(self, name: str) -> bool:
         """Return True if an answer may show an item."""
-        return ItemFilter(self.scope.location, self.scope.denied, hidden=self.arguments.include_hidden).allows(name)
+        hidden = self.arguments.include_hidden
+        return self.member in ("", name) and ItemFilter(self.scope.location, self.scope.denied, hidden=hidden).allows(
+            name
+        )
 
     def shown(self, path: str) -> str:
         """Return the path of a file, or the name of an item, as it appears in the answer."""

@@ -23,6 +23,7 @@ from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import as_utf8, cut_text, in_seconds, plural, shown_path
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Model
+from ripwrap.sources.base import SEPARATOR as INSIDE
 from ripwrap.workspace.arguments import (
     HASHED_CHARS,
     MAX_QUOTED_CHARS,
@@ -311,7 +312,14 @@ async def read_ranges(call: ToolCall, arguments: ReadFileArguments) -> ReadLines
     """Read the lines of a file in one or more ranges; none if only the outline is asked for."""
     run, settings = call.run, call.settings
     given = arguments.line_ranges()
-    location = await run.call(lambda: locate(settings, arguments.path, arguments.rev))
+    try:
+        location = await run.call(lambda: locate(settings, arguments.path, arguments.rev))
+    except FileNotFoundError:
+        if arguments.rev or INSIDE not in arguments.path:
+            raise
+        from ripwrap.workspace.revision import locate_member  # few calls need it
+
+        location = (await run.call(lambda: locate_member(settings.sandbox, arguments.path, settings.timeout)))[1]
     if not location.is_file:
         raise IsADirectoryError(f"{shown_path(location.name)} is a directory; ls lists its files")
     if location.revision is not None:  # `resolve` looks up anchors in files on the disk

@@ -6,19 +6,29 @@ one. A revision must be a commit. In the tree object of a subdirectory, paths la
 globs might not match them.
 """
 
+import io
 import os
 import posixpath
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import cast
 
 from ripwrap._system.concurrency import CANCELLED
-from ripwrap._text import shown_path
+from ripwrap._text import path_from_shown, shown_path
 from ripwrap.errors import AccessDeniedError
-from ripwrap.sources.base import SEPARATOR
+from ripwrap.sources.archives import ArchiveSource, Bounds
+from ripwrap.sources.base import SEPARATOR, UNPACKED, format_of
 from ripwrap.sources.git import RevisionTree
 from ripwrap.workspace.deny import DeniedPaths
-from ripwrap.workspace.sandbox import MissingPathError, RootLocation, Sandbox
+from ripwrap.workspace.sandbox import MissingPathError, RootLocation, Sandbox, places_in
+
+ARCHIVES = (*UNPACKED, "gz", "bz2", "xz", "zst")
+"""Formats of the files whose members are read as files."""
+
+MAX_MEMBER_BYTES = 32 << 20
+"""Maximum size in bytes of a member of an archive that is read as a file."""
 
 
 def locate_in_revision(
@@ -83,6 +93,44 @@ def _repository_below(root: str, path: str) -> str:
             return path.replace(os.sep, "/")
         path = os.path.dirname(path)
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveMember:
+    """Member of an archive, which is opened as a file of a revision is."""
+
+    content: bytes
+    is_file: bool = True
+
+    def open(self, _path: str, _timeout: float | None) -> io.BufferedReader:
+        """Open the member."""
+        return io.BufferedReader(cast("io.RawIOBase", io.BytesIO(self.content)))
+
+
+def locate_member(sandbox: Sandbox, path: str, timeout: float | None) -> tuple[RootLocation, RootLocation]:
+    """Return the locations of an archive and of the member in a path such as `a.zip!/b.py:3`; blocking."""
+    at = path.find(SEPARATOR)
+    outer = sandbox.locate(path[:at])
+    if not outer.is_file or format_of(outer.paths[0], ARCHIVES) is None:
+        raise MissingPathError(f"{shown_path(path)} is not in an archive; ls lists the files")
+    spelled = [*dict.fromkeys((path_from_shown(path[at:]), path[at:]))]
+    readings: dict[str, tuple[int, int] | None] = dict.fromkeys(f"{outer.paths[0]}{one}" for one in spelled)
+    for one in spelled:
+        readings |= {f"{outer.paths[0]}{name}": (start, end) for name, start, end in places_in(one)}
+    allows = ItemFilter(outer, sandbox.denied_paths(outer), hidden=True).allows
+    source = ArchiveSource(outer.cwd, outer.paths, ARCHIVES, Bounds(member_bytes=MAX_MEMBER_BYTES), follow=False)
+    source.selects = readings.__contains__
+    source.deadline = None if timeout is None else time.monotonic() + timeout
+    with closing(source):
+        found = {str(name): content for name, content in source if isinstance(content, bytes)}
+    chosen = next((name for name in readings if name in found), "")
+    if not chosen:
+        why = next((f"; {error}" for error in source.errors), "")
+        raise MissingPathError(f"{shown_path(path)} is not in the archive{why}; grep_content names its members")
+    if not allows(chosen):
+        raise AccessDeniedError(f"{shown_path(path)} is denied; pass another path", path=path, roots=sandbox.roots)
+    member = cast("RevisionTree", ArchiveMember(found[chosen]))
+    return outer, replace(outer, paths=(chosen,), lines=readings[chosen], revision=member)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 A segment is a definition, or the lines between two definitions.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -50,6 +51,15 @@ class Chunk(NamedTuple):
         return Chunk(
             self.start + offset, self.end + offset, self.start_line + lines, self.end_line + lines, self.symbol
         )
+
+
+class CodeChunks(list[Chunk]):
+    """Chunks of a file. `code` has the definitions of the file, for `CodeNames.of()`; empty if they are not known."""
+
+    def __init__(self, chunks: Iterable[Chunk], code: str = "") -> None:
+        """Set the chunks, and the definitions as JSON."""
+        super().__init__(chunks)
+        self.code = code
 
 
 EMPTY_CHUNK = Chunk(0, 0, 1, 1)
@@ -255,7 +265,7 @@ def chunker_version() -> str:
     return f"syntax {_VERSION}, semble-grammars {grammars.__version__}"
 
 
-def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> list[Chunk]:
+def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> CodeChunks:
     """Split a file at its definitions, or into windows of lines if it cannot be parsed, or has a very long line.
 
     A definition of up to 2,000 characters is one chunk, with what stands directly above it; a larger one is split into
@@ -264,15 +274,16 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> li
     long = len(max(text.split("\n"), key=len)) > MAX_LINE_CHARS
     outline = None if long else parse_outline(path, text, timeout=timeout)
     if outline is None:
-        return list(window_chunks(text))
+        return CodeChunks(window_chunks(text))
     lines = Lines(text, outline.lines)
     names = outline.names()
-    return [
+    chunks = (
         chunk._replace(
             names=tuple(sorted({name for _, name in names_between(names, chunk.start_line, chunk.end_line)}))
         )
         for chunk in merge_segments(lines, _Segments(lines, outline).all())
-    ]
+    )
+    return CodeChunks(chunks, json.dumps(outline.code(), separators=(",", ":")))
 
 
 class _Segments:

@@ -79,6 +79,10 @@ class SyntaxOutline:
                 kept.append(Definition(one.name, one.kind, one.first, one.line, one.last, parent))
         return kept
 
+    def code(self) -> tuple[object, ...]:
+        """Return the definitions and names for `CodeNames.of()`, to be written as JSON."""
+        return self.definitions(), self.grammar.qualified, self.names()
+
     def names(self) -> list[tuple[int, str]]:
         """Return the row and the last part of the name of each definition and constant of code, in order."""
         if self.grammar.kind or not self.grammar.outlined:

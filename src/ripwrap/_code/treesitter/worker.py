@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from ripwrap._code.outline import CodeNames, Definition, LiteralSpan, Outline
-from ripwrap._code.treesitter.merge import Chunk, syntax_chunks, window_chunks
+from ripwrap._code.treesitter.merge import Chunk, CodeChunks, syntax_chunks, window_chunks
 from ripwrap._code.treesitter.occurrences import NamePlace, Places, find_places
 from ripwrap._code.treesitter.parser import MAX_FILE_CHARS, check_installed, is_available, is_supported, parse_outline
 from ripwrap._system.subprocess.worker import StartError, WorkerProcess, serve_requests
@@ -58,14 +58,12 @@ class CodeReader:
         self._worker = WorkerProcess(_WORKER_CODE.format(idle=idle), seconds, idle)
         weakref.finalize(self, self._worker.kill)  # called when the interpreter ends, too
 
-    def chunks_of(self, path: str, text: str) -> list[Chunk]:
+    def chunks_of(self, path: str, text: str) -> CodeChunks:
         """Return the chunks of a file, split at its definitions, or by lines if it cannot be parsed."""
         found = next(self._ask("chunks", [Source(path, text)])) if is_available() else None
-        return (
-            list(window_chunks(text))
-            if found is None
-            else [Chunk(*one)._replace(names=tuple(one[-1])) for one in found]
-        )
+        if found is None:
+            return CodeChunks(window_chunks(text))
+        return CodeChunks((Chunk(*one)._replace(names=tuple(one[-1])) for one in found[0]), f"{found[1]}")
 
     def outlines_of(self, sources: Sequence[Source]) -> Iterator[CodeOutline]:
         """Yield the outline of each file; it is empty if the language has no grammar."""
@@ -83,13 +81,7 @@ class CodeReader:
     def names_of(self, sources: Sequence[Source], seconds: float) -> Iterator[CodeNames | None]:
         """Yield the definitions of each file, and their names; None if it cannot be parsed, or the time is over."""
         for source, found in zip(sources, self._ask("names", sources, seconds=seconds), strict=True):
-            if found is None:
-                yield None
-                continue
-            fields, qualified, names = found
-            definitions = [Definition(*one) for one in fields]
-            outline = Outline(source.text.split("\n"), definitions, qualified=qualified)
-            yield CodeNames(outline, definitions, [(row, name) for row, name in names])
+            yield None if found is None else CodeNames.of(found, source.text)
 
     def places_of(self, name: str, sources: Sequence[Source]) -> Iterator[tuple[Outline, Places]]:
         """Yield for each file its outline, and the places that have a name; mentions if the file cannot be parsed."""
@@ -163,11 +155,15 @@ def serve(idle: float) -> None:
         task, name, sources = request[0].decode(), request[1].decode(), json.loads(request[2])
         if task == "places":
             return [json.dumps([_places(path, text, name) for path, text in sources]).encode()]
-        read: Callable[[str, str], object] = syntax_chunks if task == "chunks" else _outline
-        read = _names if task == "names" else read
+        read: Callable[[str, str], object] = {"chunks": _chunks, "names": _names}.get(task, _outline)
         return [json.dumps([read(path, text) for path, text in sources]).encode()]
 
     serve_requests(answer, FILE_TIMEOUT, idle)
+
+
+def _chunks(path: str, text: str) -> tuple[object, ...]:
+    found = syntax_chunks(path, text)
+    return found, found.code
 
 
 def _outline(path: str, text: str) -> tuple[object, ...] | None:
@@ -177,7 +173,7 @@ def _outline(path: str, text: str) -> tuple[object, ...] | None:
 
 def _names(path: str, text: str) -> tuple[object, ...] | None:
     found = parse_outline(path, text)
-    return None if found is None else (found.definitions(), found.grammar.qualified, found.names())
+    return None if found is None else found.code()
 
 
 def _places(path: str, text: str, name: str) -> tuple[object, ...] | None:

@@ -261,20 +261,14 @@ def _install(provider: str, error: ImportError) -> str:
 
 
 def _make_direct_client(limits: Limits) -> Any:
-    """Make an HTTP client for a server on this machine.
-
-    The client uses no proxy and follows no redirect, so that texts do not leave the machine.
-    """
+    """Make an HTTP client for this machine, without a proxy or redirects, so that texts do not leave the machine."""
     client: Callable[..., Any] = import_module("httpx2").AsyncClient
     return client(verify=_tls_context(), trust_env=False, follow_redirects=False, timeout=limits.timeout)
 
 
 @functools.cache
 def _tls_context() -> Any:
-    """Return the settings of TLS for servers on this machine.
-
-    The settings are cached, because reading all certificates takes 25 ms.
-    """
+    """Return the settings of TLS for this machine; they are cached, because certificates take 25 ms to read."""
     return import_module("httpx2").create_ssl_context(trust_env=False)
 
 

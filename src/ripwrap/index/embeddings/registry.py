@@ -294,10 +294,7 @@ def _not_configured(provider: str, why: str) -> DetectedProvider:
 
 
 def _configured(name: str, why: str) -> DetectedProvider:
-    """Return the `DetectedProvider` for an embedder that the environment configures.
-
-    Its attribute `embedder` is `None` if the embedder cannot be made.
-    """
+    """Return the `DetectedProvider` for an embedder that the environment configures."""
     provider, _, model = name.partition(":")
     try:
         Hosted(provider, model)

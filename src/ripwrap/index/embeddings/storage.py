@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.index.embeddings.batching import Embedded, LengthError
-from ripwrap.index.file_state import ChunkSpan
 from ripwrap.index.models import Pool
 from ripwrap.index.storage.database import check, select_in, write_transaction
 from ripwrap.index.storage.files import vectors_file
@@ -40,7 +39,7 @@ _SELECT_MISSING = (
 )
 
 _CHUNKS = (
-    "SELECT chunk.digest, chunk.start, chunk.at, chunk.size, blob.path, blob.digest, tree.size, tree.mtime_ns,"
+    "SELECT chunk.digest, chunk.start, chunk.size, blob.path, blob.digest, tree.size, tree.mtime_ns,"
     " tree.ctime_ns FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
     " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
     " ORDER BY blob.id, chunk.start"
@@ -96,11 +95,11 @@ def texts_of(database: Connection, view: View, chunks: Sequence[int]) -> list[tu
     """
     texts: dict[bytes, str] = {}
     rows = select_in(database, _CHUNKS, chunks, (number_of(database, view),))
-    for (path, of_file, *stamp), of_chunks in groupby(rows, itemgetter(4, 5, 6, 7, 8)):
+    for (path, of_file, *stamp), of_chunks in groupby(rows, itemgetter(3, 4, 5, 6, 7)):
         check()
         file = indexed_file(view, path, of_file, tuple(stamp))
-        for digest, *span in map(itemgetter(0, 1, 2, 3), of_chunks):
-            if (text := file.text(ChunkSpan(*span))) is not None:
+        for digest, start, size in map(itemgetter(0, 1, 2), of_chunks):
+            if (text := file.text(start, size)) is not None:
                 texts[digest] = text_of(raw_bytes(text))
     return list(texts.items())
 

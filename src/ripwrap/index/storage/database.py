@@ -272,7 +272,7 @@ def last_id(database: Connection, table: str) -> int:
     return found
 
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Version of the tables; version 2 had full-text search in SQLite, and version 4 had checksums of rows."""
 
 MARK_KEY = "mark"
@@ -300,21 +300,21 @@ _DECLARATIONS = (
     # With AUTOINCREMENT, here and below, no number is used twice (https://sqlite.org/autoinc.html), so that a document
     # of a removed row is never mistaken for the document of another row. `trigrams` is 1 if the content has a
     # document of trigrams, -1 if it never gets such a document, NULL if the content was not read yet. `names` has the
-    # compressed names that the chunks define; with them, the rows in `definition` are found and deleted.
+    # compressed names that the chunks define; with them, the rows in `definition` are found and deleted. `code` has
+    # the compressed definitions of the file, with their lines; it is empty if they are not known.
     """CREATE TABLE blob (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, names BLOB NOT NULL,
-        UNIQUE (path, digest)
+        code BLOB NOT NULL, UNIQUE (path, digest)
     )""",
     "CREATE INDEX blob_trigrams ON blob (trigrams)",
     # The directory of trigrams, a random number that changes with its documents, and their number.
     "CREATE TABLE trigrams (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
-    # The chunks of a content have consecutive numbers. `start`, `at` and `size` are a `Span`. `line` and `last` are the
-    # numbers of the first and last line. `symbol` is the name of the definition that the chunk is or belongs to, if
-    # known. The text is not stored. Symbols and paths that are not UTF-8 are stored as
-    # bytes.
+    # The chunks of a content have consecutive numbers. `start` and `size` are numbers of characters, `line` and `last`
+    # the numbers of the first and last line. `symbol` is the name of the definition that the chunk is or belongs to, if
+    # known. The text is not stored. Symbols and paths that are not UTF-8 are stored as bytes.
     """CREATE TABLE chunk (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, at INTEGER,
-        size INTEGER NOT NULL, line INTEGER NOT NULL, last INTEGER NOT NULL, digest BLOB NOT NULL, symbol
+        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL,
+        line INTEGER NOT NULL, last INTEGER NOT NULL, digest BLOB NOT NULL, symbol
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
     # The names that chunks define. There is no index on `chunk`, because it would be as large as the table.

@@ -430,10 +430,7 @@ def _unwritable_error(folder: Path, number: int | None, why: str, memory: int = 
 
 
 def _advice(number: int | None, allow: str, memory: int = _READ_BYTES) -> str:
-    """Return advice about an error of the system, given its errno; `allow` is the advice if access is denied.
-
-    `memory` is the number of bytes that the failed call needs.
-    """
+    """Return advice about an error of the system, given its errno; `allow` is the advice if access is denied."""
     if number in _TRANSIENT or number == errno.EFBIG:
         limit = reached_limit(memory)
         if limit:

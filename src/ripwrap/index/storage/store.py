@@ -214,10 +214,7 @@ class Store:
             yield
 
     def _identify(self) -> tuple[int, int, int] | None:
-        """Return a key that changes if another process replaces the database file, or if this process is forked.
-
-        The key is `None` if there is no file.
-        """
+        """Return a key that changes if another process replaces the database file, or if this process is forked."""
         try:
             state = os.stat(self.path)
         except OSError:

@@ -4,11 +4,14 @@ import json
 import secrets
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from sqlite3 import Connection
 from typing import NamedTuple
 
+from ripwrap._code.outline import CodeNames
+from ripwrap._ranking.passages import MAX_TEXT_CHARS
 from ripwrap._text import as_utf8
 from ripwrap.index.file_state import IndexedFile, Stamp
 from ripwrap.index.splitting import SplitText
@@ -22,6 +25,9 @@ from ripwrap.index.storage.database import (
     to_integer,
 )
 from ripwrap.index.storage.postings import PostingsWriter, change_count
+
+_MAX_CODE_BYTES = 16_000_000
+"""Maximum size in bytes of the definitions of a content, which a file of `MAX_FILE_BYTES` does not reach."""
 
 WITHOUT_VECTOR = (
     "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
@@ -51,9 +57,15 @@ class View:
         return _follows(self.options)
 
 
-def indexed_file(view: View, path: str | bytes, digest: bytes, stamp: Stamp) -> IndexedFile:
+def indexed_file(
+    view: View,
+    path: str | bytes,
+    digest: bytes,
+    stamp: Stamp,
+    code_of: Callable[[str], CodeNames | None] = lambda _: None,
+) -> IndexedFile:
     """Return the object that reads a file of a view; `path`, `digest` and `stamp` are the stored values."""
-    return IndexedFile(view.root, decode_text(path), stamp, digest, follow=view.follows)
+    return IndexedFile(view.root, decode_text(path), stamp, digest, code_of, follow=view.follows)
 
 
 @lru_cache(maxsize=16)
@@ -197,10 +209,11 @@ def add_blob(database: Connection, postings: PostingsWriter, path: str, digest: 
     """Add the content of a file to the index, with its chunks, and return the id of the content."""
     first = last_id(database, "chunk") + 1
     names = zlib.compress("\n".join(map(" ".join, text.names)).encode(), 1)
-    statement = "INSERT INTO blob (path, digest, names) VALUES (?, ?, ?)"
-    blob = int(database.execute(statement, (encode_text(path), digest, names)).lastrowid or 0)
+    code = zlib.compress(text.code.encode(), 1) if text.code else b""
+    statement = "INSERT INTO blob (path, digest, names, code) VALUES (?, ?, ?, ?)"
+    blob = int(database.execute(statement, (encode_text(path), digest, names, code)).lastrowid or 0)
     database.executemany(
-        "INSERT INTO chunk (blob, id, start, at, size, line, last, digest, symbol) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunk (blob, id, start, size, line, last, digest, symbol) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (blob, number, *position[:-1], digest, position.symbol and encode_text(position.symbol))
             for number, (position, digest) in enumerate(zip(text.positions, text.digests, strict=True), first)
@@ -213,6 +226,21 @@ def add_blob(database: Connection, postings: PostingsWriter, path: str, digest: 
     postings.add(blob, first, as_utf8(path), text)
     change_count(database, len(text.positions))
     return blob
+
+
+def code_of(database: Connection, blob: int, text: str) -> CodeNames | None:
+    """Return the stored definitions of a content, whose text is `text`; `None` if they are not known."""
+    (stored,) = database.execute("SELECT code FROM blob WHERE id = ?", (blob,)).fetchone() or (None,)
+    return (_code_of if len(text) <= MAX_TEXT_CHARS else _code_of.__wrapped__)(stored, text) if stored else None
+
+
+@lru_cache(maxsize=64)
+def _code_of(stored: bytes, text: str) -> CodeNames | None:
+    try:
+        raw = zlib.decompressobj().decompress(stored, _MAX_CODE_BYTES)
+        return CodeNames.of(json.loads(raw), text)
+    except (zlib.error, ValueError, TypeError, RecursionError) as error:
+        raise DamageError("a list of definitions is damaged") from error
 
 
 @lru_cache(maxsize=2048)
