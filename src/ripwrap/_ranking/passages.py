@@ -38,6 +38,7 @@ _MAX_LEAD_LINES = 8
 _MAX_DEFINITIONS = 5_000
 """Maximum number of definitions of a file that is split into passages; such a file is no code to read."""
 _WORD = re.compile(r"\w+")
+_NO_STEMS = Counter[str]()
 
 
 class _Unit(NamedTuple):
@@ -158,7 +159,7 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str, code
 
     def stems_of(chunk: Chunk) -> Counter[str]:
         some = found_stems[bisect_left(offsets, chunk.start) : bisect_left(offsets, chunk.end)]
-        return Counter(stem for _, stem in some)
+        return Counter([stem for _, stem in some]) if some else _NO_STEMS
 
     counts = [[*map(stems_of, unit.passages)] for unit in units]
     of_units = [one[0] if len(one) == 1 else sum(one, Counter[str]()) for one in counts]
@@ -227,7 +228,7 @@ def _units(text: str, code: CodeNames) -> tuple[_Unit, ...]:
             names += [name, f"{around}_{name}"] if around else [name]
     begins.setdefault(0, (math.inf, []))
     order = sorted(begins)
-    offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    offsets = list(accumulate(map((1).__add__, map(len, lines)), initial=0))
     units: list[_Unit] = []
     for place, first in enumerate(order):
         last = order[place + 1] if place + 1 < len(order) else len(lines)
