@@ -5,14 +5,17 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from _operations.test_revisions import ENV, git
 from ripwrap import SearchError, sync
+from ripwrap.places import Revision
 from ripwrap.sources import git as git_sources
 from ripwrap.sources.git import Lifetimes
 from ripwrap.sources.git_history import HistorySource
+from support.cli import output, run
 from support.effort import times
 from support.git import require_git
 
@@ -102,11 +105,14 @@ def selected(tree: Tree, paths: Sequence[str]) -> dict[str, int]:
     }
 
 
-def check(folder: Path, history: History, ids: list[str], paths: Sequence[str]) -> None:
-    """Compare the versions of a history with those of its commits and trees."""
-    tip = len(ids) - 1
-    order = [ids.index(one) for one in git(folder, "rev-list", "--date-order", ids[tip]).split()]
-    assert {*order} == reachable(history, tip)
+def check(folder: Path, history: History, ids: list[str], paths: Sequence[str], tips: Sequence[int] = ()) -> None:
+    """Compare the versions of a history, up to the last commit or up to all refs, with those of its commits and trees.
+
+    `tips` are the commits of all refs.
+    """
+    rev = "--all" if tips else ids[-1]
+    order = [ids.index(one) for one in git(folder, "rev-list", "--date-order", rev).split()]
+    assert {*order} == set[int]().union(*(reachable(history, tip) for tip in tips or [len(ids) - 1]))
     trees = {number: selected(history.trees[number], paths) for number in order}
     expected = {
         content: (
@@ -118,7 +124,7 @@ def check(folder: Path, history: History, ids: list[str], paths: Sequence[str]) 
     }
     if paths and not any(trees.values()):
         return
-    source = HistorySource(str(folder), ids[tip], None, paths)
+    source = HistorySource(str(folder), rev, None, paths)
     found = {}
     for name, text in source:
         blob = name.blob  # type: ignore[attr-defined]
@@ -143,6 +149,68 @@ def test_commits_of_versions_are_those_of_a_walk_over_all_trees(tmp_path: Path, 
         ids = imported(tmp_path, history, f"refs/heads/h{number}")
         check(tmp_path, history, ids, ())
         check(tmp_path, history, ids, chance.choice([["a"], ["sub"], ["sub/deep", "b"], ["sub2", "a"]]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(times(2, 100)))
+def test_all_refs_have_the_versions_of_a_walk_over_all_their_trees(tmp_path: Path, seed: int) -> None:
+    """Branches and tags of several commits, some of which are parents of others."""
+    require_git()
+    chance = random.Random(seed)
+    for number in range(times(6, 20)):
+        folder = tmp_path / str(number)
+        git(tmp_path, "init", "-q", str(folder))
+        history = generated(chance)
+        ids = imported(folder, history, "refs/heads/last")
+        tips = chance.sample(range(len(ids)), chance.randint(1, min(4, len(ids))))
+        git(folder, "update-ref", "-d", "refs/heads/last")
+        for tip in tips:
+            git(folder, "update-ref", f"refs/{chance.choice(['heads', 'tags', 'remotes/o', 'x'])}/r{tip}", ids[tip])
+        check(folder, history, ids, (), tips)
+        check(folder, history, ids, chance.choice([["a"], ["sub"], ["sub2", "a"]]), tips)
+
+
+def test_all_refs_have_stashes_and_tags_and_an_empty_repository_has_none(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    with pytest.raises(ValueError, match="has no branch, tag or other ref"):
+        list(sync.search_history("needle", cwd=tmp_path, rev="--all"))
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "tagged")
+    for content in ("tagged", "stash 1", "stash 2"):
+        (tmp_path / "a").write_text(f"needle {content}\n")
+        git(tmp_path, "add", "a")
+        if content == "tagged":
+            git(tmp_path, "commit", "-q", "-m", content)
+            git(tmp_path, "tag", "-a", "-m", "t", "t")
+            git(tmp_path, "reset", "-q", "--hard", "HEAD~1")
+        else:
+            git(tmp_path, "stash", "-q")
+    assert list(sync.search_history("needle", cwd=tmp_path)) == []
+    found = sync.search_history("needle", cwd=tmp_path, rev="--all")
+    assert {match.text for match in found} == {"needle tagged", "needle stash 1", "needle stash 2"}
+    with pytest.raises(ValueError, match="must be a revision of git"):
+        list(sync.search("needle", cwd=tmp_path, where=Revision("--all")))
+
+
+def test_shallow_clone_says_that_older_commits_are_missing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder, clone = tmp_path / "whole", tmp_path / "clone"
+    git(tmp_path, "init", "-q", str(folder))
+    trees: list[Tree] = [{"a": ("100644", content)} for content in range(3)]
+    imported(folder, History([(), (0,), (1,)], [1, 9_000, 18_000], trees), "refs/heads/main")
+    git(tmp_path, "clone", "-q", "--depth=2", "--branch=main", folder.as_uri(), str(clone))
+
+    def found(**options: Any) -> set[str]:
+        caplog.clear()
+        return {match.text for match in sync.search_history("needle", cwd=clone, **options)}
+
+    assert found() == {"needle 1", "needle 2"}
+    assert "the repository is a shallow clone, so the older commits are missing" in caplog.text
+    assert run("scan", "--history", "--rev=main", cwd=clone, code=2).stdout == b""
+    assert found(since="2020-09-25") == {"needle 2"}  # no commit after this date is missing
+    assert not caplog.text
+    git(clone, "fetch", "-q", "--unshallow")
+    assert found() == {"needle 0", "needle 1", "needle 2"}
+    assert not caplog.text
+    output("scan", "--history", "--rev=main", cwd=clone)
 
 
 def test_merge_that_resolves_to_something_else_has_not_the_versions_of_its_parents(tmp_path: Path) -> None:
@@ -186,7 +254,9 @@ def test_version_that_is_left_elsewhere_or_as_a_link_is_not_gone(tmp_path: Path)
 
 def test_versions_that_wait_are_counted_until_their_commit_comes() -> None:
     """A history of a million changes needs no more memory than its longest branches."""
-    known = Lifetimes("tip", ["here"])
+    known = Lifetimes()
+    known.remove("here", "tip")
+    known.reach("tip")
     for version in ("here", "x", "x", "y"):
         known.remove(version, "parent")
     assert known.waiting == 2

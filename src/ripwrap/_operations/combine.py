@@ -12,6 +12,7 @@ from ripwrap._ripgrep.place import Place
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode, Query, unmarked, without_options
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
+from ripwrap._system.safe_open import open_regular_file
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, named_paths
 from ripwrap.options import SearchOptions, StrPath, check_timeout
@@ -171,12 +172,12 @@ async def _binary(run: Runner, query: Query, left: set[str]) -> set[str]:
 
 
 def _has_nul(cwd: str, path: str) -> bool:
-    """Return True if a file has a NUL byte.
+    """Return True if a file, or its text in an overlay, has a NUL byte.
 
     rg searches such a file to its end only if the command line names the file (rg-facts 20).
     """
     try:
-        with open(os.path.join(cwd, path), "rb") as file:
+        with open_regular_file(cwd, path, follow=True) as file:
             while block := file.read(_BLOCK):
                 if b"\0" in block:
                     return True

@@ -38,7 +38,7 @@ from ripwrap.places.items import Batches, ItemPlace, listed
 from ripwrap.sources.archives import ArchiveSource, check_inside
 from ripwrap.sources.base import AnyItems, Item, Source, find_format, format_of
 from ripwrap.sources.git import RevisionSource, check_revision
-from ripwrap.sources.git_history import HistorySource, check_date
+from ripwrap.sources.git_history import ALL_REFS, HistorySource, check_date
 from ripwrap.sources.git_process import holds
 from ripwrap.sources.reading import DocumentReader, TextCache
 
@@ -483,7 +483,7 @@ def revision_source(
 
 def history_source(query: Query, rev: str, since: str | None, repositories: Directories | None) -> HistorySource:
     """Return the source that reads the versions of files in a git history that a query searches."""
-    checked = check_revision(rev), check_date(since), query.roots
+    checked = rev if rev == ALL_REFS else check_revision(rev), check_date(since), query.roots
     limit = size_in_bytes(query.options.get("max_filesize"))
     return HistorySource(
         query.cwd, *checked, repositories=repositories, max_filesize=limit, must_exist=query.must_exist

@@ -258,7 +258,8 @@ class History(_Combined):
     `search_history()` raises.
 
     Attributes:
-        rev: The newest commit, such as a branch or tag; the ancestors of this commit are also searched.
+        rev: The newest commit, such as a branch or tag; the ancestors of this commit are also searched. `--all` is
+            all branches, tags, other refs and stashes.
         since: Search only versions that a commit after this date introduced, in a form that `git log --since` accepts.
         repositories: Directories in which the repository must be, with all directories that it uses; `None` allows all.
     """

@@ -48,10 +48,9 @@ REGULAR = "100"
 class Lifetimes:
     """Newest and oldest commits of versions."""
 
-    def __init__(self, tip: str, versions: Iterable[str]) -> None:
-        """Set the newest commit and its versions."""
+    def __init__(self) -> None:
         self.first: dict[str, str] = {}
-        self.last: dict[str, str] = dict.fromkeys(versions, tip)
+        self.last: dict[str, str] = {}
         self.waiting: int = 0
         self._waiting: dict[str, set[str]] = {}
 
@@ -71,7 +70,7 @@ class Lifetimes:
         self.first[version] = commit
 
     def remove(self, version: str, parent: str) -> None:
-        """Store that a parent has a version that its child does not have."""
+        """Store that a commit has a version that its child, if there is one, does not have."""
         versions = self._waiting.setdefault(parent, set())
         if version not in self.last and version not in versions:
             versions.add(version)
@@ -345,7 +344,7 @@ class GitSource(Source):
         else:
             self._fail(name, f"not searched: {error}")
 
-    def _fail(self, name: str, message: str, kind: PathErrorKind = "other") -> None:
+    def _fail(self, name: str | None, message: str, kind: PathErrorKind = "other") -> None:
         """Record an error for a file; after `MAX_ERRORS` errors, only record that there are more."""
         if len(self.errors) < MAX_ERRORS:
             self.errors.append(PathError(path=name, kind=kind, message=message))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from ripwrap._system.subprocess import open_temporary_file
+from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import Commit
 from ripwrap.options import Directories, StrPath
@@ -64,6 +65,14 @@ def readable_date(git: Git, since: str) -> str:
         raise date_error(since) from None
     return since
 
+
+ALL_REFS = "--all"
+"""Revision for the commits of all branches, tags and other refs, and of all stashes, as `git rev-list` spells it."""
+
+SHALLOW = (
+    "the repository is a shallow clone, so the older commits are missing and were not searched; fetch them with: "
+    "git fetch --unshallow"
+)
 
 _PLAIN_DIFF = (
     *("--always", "-r", "--root", "--raw", "-z", "--no-renames", "--no-abbrev", "--relative"),
@@ -124,7 +133,7 @@ class HistorySource(GitSource, NamedSource):
 
         Args:
             cwd: Directory in a repository; paths are relative to this directory, and only files in it are read.
-            rev: Newest commit.
+            rev: Newest commit, or `ALL_REFS`.
             since: Date that git can read; older commits are not read. `None` reads all commits.
             paths: Files and directories; empty is all.
             repositories: As in `RevisionSource`.
@@ -147,27 +156,47 @@ class HistorySource(GitSource, NamedSource):
         return self._names(self._versions())
 
     def _versions(self) -> Iterator[tuple[BlobName, str]]:
-        for blob in self._blobs(self._open("commit")).values():
+        for blob in self._blobs(self._tips()).values():
             name = next(filter(self.selects, blob.paths), None)
             if name is not None:
                 yield BlobName.of(name, blob), blob.oid
 
-    def _blobs(self, tip: str) -> Mapping[str, Blob]:
+    def _tips(self) -> Sequence[str]:
+        """Return the arguments of `git rev-list` for the newest commits: the revision, or all refs and all stashes."""
+        if self._rev != ALL_REFS:
+            return [self._open("commit")]
+        self._git.deadline = self.deadline
+        self._git.open()
+        stash = self._git.read("for-each-ref", "--count=1", "refs/stash")
+        # The ref is only the newest stash; the others are in its log.
+        others = self._git.read("rev-list", "--walk-reflogs", "refs/stash", "--") if stash else b""
+        return [ALL_REFS, *others.decode().split("\n")[:-1]]
+
+    def _blobs(self, tips: Sequence[str]) -> Mapping[str, Blob]:
         """Return the versions of files, the newest first, as a map from the id of each version to the version."""
         since = () if self._since is None else (f"--since={readable_date(self._git, self._since)}",)
         paths: dict[str, dict[str, None]] = {}
-        known = Lifetimes(tip, (oid for mode, oid, _ in self._tree(tip, self.roots) if mode.startswith(REGULAR)))
+        heads, expected, complete = list[str](), set[bytes](), True
         with open_temporary_file() as commits, open_temporary_file() as edges:
-            for commit, parents in self._walk(tip, *since):
+            for commit, parents in self._walk(*since, *tips):
+                if commit not in expected:  # it is no parent of a commit before it
+                    heads.append(commit.decode())
+                expected.discard(commit)
+                expected.update(parents)
+                complete = complete and bool(parents)
+                self._budget.check(len(expected) + len(heads))
                 commits.write(b" ".join((commit, *parents)) + b"\n")
                 edges.writelines(b"%b %b\n" % (commit, parent) for parent in parents or [b""])
+            if not complete and self._git.read("rev-parse", "--is-shallow-repository") == b"true\n":
+                self._fail(None, SHALLOW, "missing")
+            known = self._lifetimes(heads)
             commits.seek(0)
             edges.seek(0)
             with self._git.lines("diff-tree", "--stdin", *_PLAIN_DIFF, "--", *self.roots, stdin=edges) as output:
                 found = self._follow(Diffs(output.records()), commits, known, paths)
         if self._since is None:
             if not found:
-                self._check_cwd(tip)
+                self._check_cwd(heads[0])
             if self._unseen and (self._must_exist or not found):
                 raise missing_path_error(self._rev, [root for root in self.roots if root in self._unseen])
         self._read_commits({oid for version in paths for oid in (known.first[version], known.last[version])})
@@ -176,9 +205,21 @@ class HistorySource(GitSource, NamedSource):
             for version, names in paths.items()
         }
 
-    def _walk(self, tip: str, *since: str) -> Iterator[tuple[bytes, Sequence[bytes]]]:
+    def _lifetimes(self, heads: Sequence[str]) -> Lifetimes:
+        """Return lifetimes that begin with the versions of the commits that have no child."""
+        if not heads and self._since is None:
+            raise ValueError(f"the repository in {shown(self._cwd)} has no branch, tag or other ref; check cwd")
+        known = Lifetimes()
+        for head in heads:
+            for mode, oid, _ in self._tree(head, self.roots):
+                if mode.startswith(REGULAR):
+                    known.remove(oid, head)
+            self._budget.check(known.waiting)
+        return known
+
+    def _walk(self, *chosen: str) -> Iterator[tuple[bytes, Sequence[bytes]]]:
         """Yield the commits with their parents, the newest first, and no commit before one of its children."""
-        with self._git.lines("rev-list", "--date-order", "--parents", *since, tip, "--") as output:
+        with self._git.lines("rev-list", "--date-order", "--parents", *chosen, "--") as output:
             while line := output.stdout.readline(MAX_RECORD_BYTES):
                 if not line.endswith(b"\n"):
                     raise SearchError("a commit of the git repository has more than 1500 parents; pass another rev")

@@ -45,7 +45,8 @@ def search_history(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: A directory of a repository. Files outside of `cwd` are not searched, and paths are relative to `cwd`.
         paths: Files or directories whose history is searched, also if they no longer exist. Empty is all of `cwd`.
-        rev: The newest commit, such as a branch or tag; the ancestors of this commit are also searched.
+        rev: The newest commit, such as a branch or tag; the ancestors of this commit are also searched. `--all` is
+            all branches, tags, other refs and stashes.
         since: Search only versions that a commit after this date introduced. The date is in a form that
             `git log --since` accepts, such as `2024-01-31`.
         repositories: Directories in which the repository must be, as in `grep()`; `None` allows all.

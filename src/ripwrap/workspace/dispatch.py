@@ -71,11 +71,7 @@ _FAILED: dict[frozenset[tuple[str, str]], tuple[BinaryError, float]] = {}
 
 
 class MissingRg:
-    """Error of a failed download of rg, kept for the next calls of a workspace, and of new workspaces.
-
-    For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, rg is not downloaded. Searches raise the same error at
-    once, unless an rg was installed meanwhile. Until a search finds rg, the reason why there is none is logged once.
-    """
+    """Error of a failed download of rg, kept for the next calls of a workspace, and of new workspaces."""
 
     def __init__(self) -> None:
         self._error: BinaryError | None = None

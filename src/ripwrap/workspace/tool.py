@@ -59,10 +59,7 @@ class Memory:
         self._lock = threading.Lock()
 
     def exchange(self, call: Hashable, value: Hashable) -> Remembered | None:
-        """Remember a value for a call, and return the value that was remembered before; `None` if there is none.
-
-        If the value is the same, the time of the first one stays.
-        """
+        """Remember a value for a call, and return the value that was remembered before; `None` if there is none."""
         now = time.monotonic()
         with self._lock:
             before = self._values.pop(call, None)
