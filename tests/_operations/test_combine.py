@@ -161,3 +161,19 @@ def test_invalid_pattern_is_an_error_whatever_the_others_find(
             for first, other in ((good, wrong), (wrong, good)):
                 with pytest.raises(PatternError):
                     sync.grep(first, near=["one", other], **options)
+
+
+@pytest.mark.parametrize(
+    "content", [b"b\nn\0x\n ? two\n", b"b\n\xe9\0x\ntwo\n", b"b\nb\nn\0two\ntwo", b"\0b\ntwo\n", b"b\ntwo\n\0"]
+)
+@pytest.mark.parametrize("text", [False, True])
+def test_binary_text_of_an_overlay_is_searched_as_the_file_is(
+    plant: Plant, tmp_path: Path, content: bytes, text: bool
+) -> None:
+    """The text after a NUL of an overlay was found as in a file that the caller names."""
+    folder, empty = plant({"f": content}), tmp_path / "empty"
+    empty.mkdir()
+    for both, unwanted in ((["."], ["two"]), ([".", "two"], [])):
+        wanted = sync.files_matching(all_of=both, none_of=unwanted, cwd=folder, text=text)
+        with ripwrap.overlay({"f": content}, cwd=empty):
+            assert sync.files_matching(all_of=both, none_of=unwanted, cwd=empty, text=text) == wanted, both

@@ -89,15 +89,16 @@ class Fetcher:
                     digest.update(chunk)
                     into.write(chunk)
             into.flush()
-            shown, actual = redact(url), digest.hexdigest()
-            if actual != sha256.lower():
+            shown = redact(url)
+            if digest.hexdigest() != sha256.lower():
                 is_archive = start.startswith((b"\x1f\x8b", b"PK"))
                 looks = "" if is_archive else f"; it is not an archive, it starts with {start!r}"
                 said = (
-                    f"{shown} is not the released file{looks}: expected SHA-256 {sha256}, got {actual}. The file was "
-                    "deleted. A proxy or captive portal may have changed it; try another network or RIPWRAP_MIRROR=…"
+                    f"{shown} is not the released file{looks}: expected SHA-256 {sha256}, got {digest.hexdigest()}. "
+                    "The file was deleted. A proxy or captive portal may have changed it; try another network or "
+                    "RIPWRAP_MIRROR=…"
                 )
-                raise ChecksumMismatchError(said, url=shown, expected=sha256, actual=actual)
+                raise ChecksumMismatchError(said, url=shown, expected=sha256, actual=digest.hexdigest())
             return shown
 
         return self._from_any_mirror(path, attempt)

@@ -181,11 +181,7 @@ class Client:
         self._changes += 1
 
     async def workspace(self, context: "ServerContext", params: Params) -> "Workspace | types.InputRequiredResult":
-        """Return the workspace; first ask the client for its roots if they are needed and not known.
-
-        If the server cannot send requests to the client (protocol 2026-07-28), return a question that is sent in place
-        of an answer.
-        """
+        """Return the workspace; first ask the client for its roots if they are needed and not known."""
         if self._own is not None:
             return await self._own.get_workspace()
         capabilities = context.session.client_capabilities

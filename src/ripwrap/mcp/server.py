@@ -206,10 +206,7 @@ async def list_templates(
 async def read_resource(
     context: ServerContext, params: ReadParams
 ) -> types.ReadResourceResult | types.InputRequiredResult:
-    """Return the lines of a file, as the tool `read_file` returns them.
-
-    In protocol 2026-07-28, the answer may be a question that asks the client for its roots.
-    """
+    """Return the lines of a file, as `read_file` does; from protocol 2026-07-28 on, perhaps a question for roots."""
     try:
         path, query = file_path(params.uri)
         ranges = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
@@ -259,11 +256,7 @@ async def complete(context: ServerContext, params: types.CompleteRequestParams) 
 
 
 async def _paths(workspace: "Workspace", begun: str, *, absolute: bool) -> list[str]:
-    """Return the files and directories whose paths begin with a text; paths of directories end in a slash.
-
-    If absolute paths are returned, and the path of a root begins with the text, return only such roots. Otherwise,
-    list one directory: the part of the text before its last slash. At most `MAX_ENTRIES` of its entries are listed.
-    """
+    """Return the files and directories whose paths begin with a text; paths of directories end in a slash."""
     slash = "/" if absolute and os.sep == "/" else ""
     if absolute or len(workspace.roots) > 1:
         roots = [f"{PurePath(root).as_posix().removeprefix(slash)}/" for root in workspace.roots]
@@ -286,6 +279,7 @@ INSTRUCTIONS = (
     (("codebase_search",), "If you do not know the names in the code, search with codebase_search."),
     (("find_references",), "find_references lists the definitions and uses of a name."),
     (("read_file",), "Read only the lines that you need with read_file."),
+    (("history",), "history shows the commits that changed a file, a text or lines, and their changes."),
     (("find_files", "ls", "tree"), "find_files, ls and tree show which files there are."),
     (
         ("grep_content",),

@@ -87,10 +87,7 @@ class ServerLimits:
 
 
 def parse_authority(text: str) -> Address | None:
-    """Parse `HOST` or `HOST:PORT`, also with an IPv6 address in brackets; `None` for any other text.
-
-    Names are compared in lower case and without the dot of a fully qualified name; addresses in their shortest form.
-    """
+    """Parse `HOST` or `HOST:PORT`, also with an IPv6 address in brackets; `None` for any other text."""
     found = _AUTHORITY.fullmatch(text)
     if found is None:
         return None

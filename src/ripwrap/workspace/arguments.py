@@ -193,24 +193,27 @@ _IMPLIED: Mapping[str, Mapping[str, Any]] = {
 }
 """Arguments that are implied by a name of a tool in another program."""
 
-_OTHER_NAMES: Mapping[str, str] = {
-    "pattern": "search_pattern substring_pattern queries -e",
-    "path": "target_file absolute_path relative_path relative_workspace_path target_directories file_paths uri",
-    "start_line": "start_line_one_indexed from_line line_start",
-    "end_line": "end_line_one_indexed_inclusive to_line line_end",
-    "ranges": "lines line_ranges",
-    "before_context": "before context_lines_before context_before",
-    "after_context": "after context_lines_after context_after",
-    "max_matches": "total_max_matches match_limit num_results",
-    "limit": "max_matches num_results top_k",
-    "file_pattern": "glob_pattern paths_include_glob include_glob includes",
-    "include_hidden": "show_hidden",
-    "include_ignored": "include_ignored_files",
-    "ignore": "ignore_globs ignore_patterns exclude_pattern exclude_glob",
-    "name": "symbol symbol_name name_path name_path_pattern identifier query q pattern",
-    "replacement": "new_text",
+_OTHER_NAMES: Mapping[str, Sequence[str]] = {
+    name: names.split()
+    for name, names in {
+        "pattern": "search_pattern substring_pattern queries -e",
+        "path": "target_file absolute_path relative_path relative_workspace_path target_directories file_paths uri",
+        "start_line": "start_line_one_indexed from_line line_start",
+        "end_line": "end_line_one_indexed_inclusive to_line line_end",
+        "ranges": "lines line_ranges",
+        "before_context": "before context_lines_before context_before",
+        "after_context": "after context_lines_after context_after",
+        "max_matches": "total_max_matches match_limit num_results",
+        "limit": "max_matches num_results top_k",
+        "file_pattern": "glob_pattern paths_include_glob include_glob includes",
+        "include_hidden": "show_hidden",
+        "include_ignored": "include_ignored_files",
+        "ignore": "ignore_globs ignore_patterns exclude_pattern exclude_glob",
+        "name": "symbol symbol_name name_path name_path_pattern identifier query q pattern",
+        "replacement": "new_text",
+    }.items()
 }
-"""Map an argument to further names that it has in other programs, separated by spaces; see `ALIASES`."""
+"""Map an argument to further names that it has in other programs; see `ALIASES`."""
 
 _MEANS: Mapping[str, Mapping[Any, tuple[str, Any] | None]] = {
     name: values
@@ -386,11 +389,8 @@ def join_patterns(value: Any) -> Any:
         raise PydanticCustomError("nul", "a pattern without a NUL character, which \\x00 stands for", {})
     if len(patterns) > MAX_PATTERNS:
         raise PydanticCustomError("patterns", f"at most {MAX_PATTERNS} patterns", {})
-    return "\0".join(map(str, patterns)) if isinstance(value, list) and patterns and _are_texts(patterns) else value
-
-
-def _are_texts(values: Iterable[object]) -> bool:
-    return all(isinstance(one, str) and one for one in values)
+    joins = isinstance(value, list) and patterns and all(isinstance(one, str) and one for one in patterns)
+    return "\0".join(map(str, patterns)) if joins else value
 
 
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
@@ -609,18 +609,11 @@ def _meant(name: str, value: Any, names: Mapping[str, str]) -> dict[str, Any]:
 @functools.cache
 def _names(model: type[ToolArguments]) -> dict[str, str]:
     """Map each name that is accepted for an argument to the argument's own name."""
-    names = {name: name for name in model.model_fields}
-    for name in model.model_fields:
-        for alias in ALIASES.get(name, ()):
-            names.setdefault(alias, name)
-    names |= model.also
-    for name in model.model_fields:
-        for alias in _OTHER_NAMES.get(name, "").split():
-            names.setdefault(alias, name)
-    for word, name in WORDS.items():
-        if name in names and word not in model.foreign:
-            names.setdefault(word, names[name])
-    return names
+    names: dict[str, str] = {}
+    for table in (_OTHER_NAMES, ALIASES):
+        names |= {alias: name for name in reversed(model.model_fields) for alias in table.get(name, ())}
+    names |= {**model.also, **{name: name for name in model.model_fields}}
+    return {word: names[name] for word, name in WORDS.items() if name in names} | names
 
 
 def _error_text(problem: ErrorDetails, names: Mapping[str, str]) -> str:

@@ -84,7 +84,11 @@ async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float =
     )
     seconds = min(left() or 0, SECONDS)
     paths = await run.call(lambda: _closest(scope.location.cwd, listing.items(), name, compare, together, seconds))
-    *others, last = [shown_start(scope.location.shown(path)) for path in paths] or [""]
+    return _question([shown_start(scope.location.shown(path)) for path in paths])
+
+
+def _question(names: Sequence[str]) -> str:
+    *others, last = names or [""]
     return f"Did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if last else ""
 
 
@@ -95,7 +99,7 @@ async def ask_close_symbols(run: Runner, scope: Scope, options: FileOptions, nam
     does not allow do not count.
     """
     word = re.split(r"\W+", name)[-1]
-    size, wanted = -(-len(word) // 3), _folded(word)
+    size, wanted = -(-len(word) // 3), _stem(word)
     if len(word) < MIN_SYMBOL_CHARS:
         return ""
     parts = "|".join(re.escape(word[at : at + size]) for at in range(0, len(word), size))
@@ -121,16 +125,12 @@ async def ask_close_symbols(run: Runner, scope: Scope, options: FileOptions, nam
     del counts[word]
     spelled: dict[str, list[str]] = {}
     for one, _ in counts.most_common():
-        spelled.setdefault(_folded(one), []).append(one)
+        spelled.setdefault(_stem(one), []).append(one)
     close = await run.call(lambda: _library()[0](wanted, [*spelled]), seconds=seconds)
     best = max((score for _, score in close), default=0.0)
     near = sorted((one for one in close if one[1] > best - _MAX_BEHIND), key=lambda one: -one[1])
     proposed = [one for folded, _ in near for one in spelled[folded]][:_MAX_PROPOSED]
-    return f"Did you mean {' or '.join(filter(None, (', '.join(proposed[:-1]), proposed[-1])))}?" if proposed else ""
-
-
-def _folded(word: str) -> str:
-    return word.casefold().replace("_", "")
+    return _question(proposed)
 
 
 def by_age(cwd: str, paths: Sequence[str]) -> list[str]:

@@ -276,9 +276,11 @@ def _fit_to_budget(
     if whole < len(best):
         return filled(best, whole, next((lines for lines in SNIPPET_LINES if fits(best, whole, lines)), 0))
 
+    covered = {(one.path, line) for one in best for line in range(one.start_line, one.end_line + 1)}
+
     def further(used: int, last: int = MAX_DEFINITION_LINES) -> CodebaseSearchResult:
         """Return the answer with further results, which take the room that is left."""
-        new = [one for one in chunks[count:used] if not any(map(_lies_in, [one] * whole, best))]
+        new = [one for one in chunks[count:used] if (one.path, one.start_line) not in covered]
         return answer([*best, *new], [*[MAX_DEFINITION_LINES] * (whole + len(new) - 1), last], len(chunks) - used)
 
     used = count + bisect_left(
@@ -299,10 +301,6 @@ def _message(arguments: CodebaseSearchArguments, ranked: str, count: int, end: i
     found = f"Results {begin + 1} to {end}" if begin else f"The {plural(count, 'best result')}"
     why = "There was no room for more results" if end - begin < limit else "A larger limit gives more"
     return f"{found}, ranked {ranked}." + (f" {why}; offset={end} gives the next ones." if left_out else "")
-
-
-def _lies_in(chunk: RankedChunk, other: RankedChunk) -> bool:
-    return chunk.path == other.path and other.start_line <= chunk.start_line <= chunk.end_line <= other.end_line
 
 
 def _code_place(chunk: RankedChunk, scope: Scope, lines: int, settings: Settings) -> CodePlace:

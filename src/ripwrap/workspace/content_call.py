@@ -55,11 +55,7 @@ class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
         joined: bool = False,
         enough: tuple[int, int] | None = None,
     ) -> None:
-        """Set the page and the filters.
-
-        `joined` is True if a record may have several matches. With at least as many matches and more files than
-        `enough` says, rg is ended.
-        """
+        """Set the page and the filters; `joined` records may have several matches, and `enough` of them end rg."""
         super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
         self._progress = progress
         self._enough = enough
@@ -134,11 +130,7 @@ class ContentCall:
         return self.scope.timeout if timed_out or self.incomplete else None
 
     def query(self, options: Mapping[str, object], mode: Mode = "json") -> Query:
-        """Return the query that searches for the pattern in the files and directories of the call.
-
-        The query has the options of `scope`, e.g. about links and ignore files, and the given `options`, which take
-        precedence.
-        """
+        """Return the query that searches for the pattern in the files and directories of the call."""
         merged: dict[str, object] = {**self.scope.options}
         if options.get("no_ignore"):
             merged.pop("ignore_file", None)
@@ -215,11 +207,7 @@ _MAX_WORDS = 8
 
 
 def other_pattern(pattern: str, *, fixed_strings: bool) -> str | None:
-    r"""Return a regular expression for what a pattern may mean; `None` if it is clear.
-
-    `\|` and the like lose their backslash, which grep needs. `getUserName` becomes a name of the same words in snake,
-    camel or kebab case, in the singular or plural. The case is ignored.
-    """
+    r"""Return what a pattern such as `getUserName` or `a\|b` may mean in other spellings; `None` if it is clear."""
     if not fixed_strings and GREP_ESCAPE.search(pattern):
         return GREP_ESCAPE.sub(r"\1\2", pattern)
     name = _NAME.fullmatch(pattern)

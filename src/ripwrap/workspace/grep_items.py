@@ -28,10 +28,7 @@ from ripwrap.workspace.scope import Scope, Settings
 
 
 def into_archive(arguments: GrepContentArguments, scope: Scope) -> GrepContentArguments:
-    """Return the arguments with which an archive that is named as `path` is searched as `inside` searches it.
-
-    The bytes of the archive may have text of members that are denied.
-    """
+    """Return the arguments with which an archive that is named as `path` is searched as `inside` searches it."""
     formats, location = comma_separated(arguments.inside), scope.location
     paths = [one for one in location.paths if arguments.rev or os.path.isfile(os.path.join(location.cwd, one))]
     kinds = {kind for one in paths if (kind := format_of(one, UNPACKED)) is not None} - {*formats}

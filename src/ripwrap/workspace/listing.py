@@ -187,11 +187,7 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
 
 
 def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> tuple[list[str], bool]:
-    """Add the directories without files to a tree, because rg lists only files; block for `MAX_FOLDER_SECONDS` at most.
-
-    Return the links that the tree leaves out, and True if the time limit was reached. Ignored and hidden links, and
-    links in closed directories, are not returned.
-    """
+    """Add directories without files, for `MAX_FOLDER_SECONDS` at most; return links that are left out, and if late."""
     from ripwrap.workspace.walk import ScopeWalk
 
     given = options.get("glob") or ()
@@ -423,11 +419,7 @@ async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
 
 
 def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
-    """Add directories without files to the tree, and return the scope of `_with_denied()`.
-
-    The scope has a note about the links that are not listed, because no link is followed. Links to denied files, and
-    out of the roots, are not named.
-    """
+    """Add directories without files to the tree, and return the scope of `_with_denied()`."""
     if scope.location.revision is not None:
         return _with_denied(settings, scope, tree, options)
     found, late = ([], True) if tree.timed_out else add_folders(tree, scope, options)
@@ -454,11 +446,7 @@ def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options:
 def _tree_result(
     settings: Settings, scope: Scope, tree: TreeCollector, limit: int, *, engine: ListingEngine, layout: Layout
 ) -> ListResult:
-    """Return the tree with as many entries as `limit` and `max_chars` allow.
-
-    With `limit=0`, the tree has no entries. Otherwise, `limit` does not apply to first-level directories: all of them
-    are entries, as far as they fit into `max_chars`.
-    """
+    """Return the tree with as many entries as `limit` and `max_chars` allow."""
     location, exact = scope.location, not tree.timed_out
     ended_after = None if exact else scope.timeout
     floor = sum(child is not None for child in tree.root.values()) if limit else 0

@@ -148,12 +148,7 @@ and binary files.
 async def unsearched_notes(
     run: Runner, sandbox: Sandbox, scope: Scope, options: Mapping[str, Any], *, verb: str
 ) -> tuple[str, ...]:
-    """Return sentences about files that were not searched although they may have a match.
-
-    Return no sentence if the files cannot be listed in `MAX_SECONDS`, if the location is a single file, or if texts in
-    memory replace files. Also return no sentence if links are followed, because links may lead out of the roots.
-    Denied paths, and links to them, are not named. `verb` is `searched` or `listed`.
-    """
+    """Return sentences about files that were not searched although they may have a match."""
     location = scope.location
     if scope.options.get("follow") or location.is_file or location.revision or active_overlay() is not None:
         return ()

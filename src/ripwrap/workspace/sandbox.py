@@ -164,7 +164,8 @@ class Sandbox:
             where = where if found[0].revision is None else "repositories; call the tool once for each repository"
             raise ValueError(f"{names} are in different {where}")
         every = [path for one in found for path in one.paths]
-        outer = [path for path in dict.fromkeys(every) if not any(_is_in(path, other) for other in every)]
+        plain = {path: PurePath(path) for path in every}
+        outer = [path for path in plain if not any(one in plain[path].parents for one in plain.values())]
         first = next(one for one in found if one.paths[0] == outer[0])
         return replace(first, paths=tuple(outer), lines=first.lines if len(outer) == 1 else None)
 
@@ -361,11 +362,6 @@ def _from_uri(path: str) -> tuple[str, tuple[int, int] | None]:
     return plain, (lines[0], lines[1]) if lines else None
 
 
-def _is_in(path: str, folder: str) -> bool:
-    """Return True if a relative path is below another one of the same root."""
-    return path != folder and (folder == os.curdir or path.startswith(os.path.join(folder, "")))
-
-
 def _link_loop(path: str) -> FileNotFoundError:
     return FileNotFoundError(f"{shown_path(path)} is a symbolic link that leads back to itself; ls lists the files")
 
@@ -453,10 +449,7 @@ def _may_be_folder(path: str) -> bool:
 
 
 def _below_any_spelling(path: str, root: str, folded: tuple[str, ...]) -> str | None:
-    """Return the part of a visited path below a root, ignoring the case and Unicode form of the root; no I/O.
-
-    Return an empty string for the root itself, and None for a path outside.
-    """
+    """Return the part of a visited path below a root, ignoring the case and Unicode form of the root; no I/O."""
     # A text is compared, and only the first parts are split, because `_visited()` yields every directory of the path.
     start = os.path.join(root, "")
     if path.startswith(start):

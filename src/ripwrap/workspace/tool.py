@@ -20,7 +20,7 @@ from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress, Settings
 
 if TYPE_CHECKING:
-    from ripwrap.workspace.history import CommitHistory
+    from ripwrap.workspace.commit_messages import CommitHistory
     from ripwrap.workspace.index_tools import Indexes
 
 
@@ -59,10 +59,7 @@ class Memory:
         self._lock = threading.Lock()
 
     def exchange(self, call: Hashable, value: Hashable) -> Remembered | None:
-        """Remember a value for a call, and return the value that was remembered before; `None` if there is none.
-
-        If the value is the same, the time of the first one stays.
-        """
+        """Remember a value for a call, and return the value that was remembered before; `None` if there is none."""
         now = time.monotonic()
         with self._lock:
             before = self._values.pop(call, None)
