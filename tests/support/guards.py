@@ -594,8 +594,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "results behind links are checked",
         "workspace/scope.py",
-        "scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=holds)",
-        "scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=None)",
+        "scope = replace(scope, notes=(*scope.notes, FOLLOW_NOTE), allowed=holds)",
+        "scope = replace(scope, notes=(*scope.notes, FOLLOW_NOTE), allowed=None)",
         "workspace/test_workspace.py::test_followed_links_never_show_files_outside_the_roots",
     ),
     Guard(
@@ -1013,8 +1013,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "the file of read_file is located in the sandbox",
         "workspace/read_file.py",
-        'lambda: settings.sandbox.locate_file(arguments.path, "ls lists its files")',
-        'lambda: RootLocation("/", (f"{settings.sandbox.roots[0]}/{arguments.path}".lstrip("/"),), "")',
+        "location = await run.call(lambda: locate(settings, arguments.path, arguments.rev))",
+        'location = RootLocation("/", (f"{settings.sandbox.roots[0]}/{arguments.path}".lstrip("/"),), "")',
         "workspace/test_hostile.py::test_no_file_outside_the_roots_is_opened",
     ),
     Guard(
@@ -1040,17 +1040,38 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "members are denied under the path that `..` leads to",
-        "workspace/grep_items.py",
+        "workspace/revision.py",
         "for path in (member, _collapsed(member))]",
         "for path in (member,)]",
         "workspace/test_grep_items.py::test_member_is_denied_with_and_without_the_names_before_its_dots",
     ),
     Guard(
         "members are denied under the path without `..`",
-        "workspace/grep_items.py",
+        "workspace/revision.py",
         "for path in (member, _collapsed(member))]",
         "for path in (_collapsed(member),)]",
         "workspace/test_grep_items.py::test_member_is_denied_with_and_without_the_names_before_its_dots",
+    ),
+    Guard(
+        "a member of an archive that is named as path may be denied",
+        "workspace/revision.py",
+        "if not allows(chosen):",
+        "if not chosen:",
+        "workspace/test_places.py::test_member_of_an_archive_is_denied_and_bounded_as_in_a_search",
+    ),
+    Guard(
+        "a member of an archive that is named as path has a limit",
+        "workspace/revision.py",
+        "Bounds(member_bytes=MAX_MEMBER_BYTES)",
+        "Bounds()",
+        "workspace/test_places.py::test_member_of_an_archive_is_denied_and_bounded_as_in_a_search",
+    ),
+    Guard(
+        "a replacement in lines of a file is refused",
+        "workspace/replace_content.py",
+        "if location.lines:",
+        "if False:",
+        "workspace/test_places.py::test_replacement_in_a_place_is_refused",
     ),
     Guard(
         "each line of a part of a document may be one of a key",
