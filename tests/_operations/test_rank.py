@@ -1,14 +1,13 @@
 """Ranked search without an index, on planted trees: results, their order, and skipped files."""
 
-import contextlib
 import logging
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -23,9 +22,9 @@ from pydantic import TypeAdapter, ValidationError
 import ripwrap
 from ripwrap import RankedChunk, sync
 from ripwrap._operations import rank as _rank
-from ripwrap._operations.rank import MAX_FILES_READ, rank_request, run_rank
-from ripwrap._ranking import fts as _fts
-from ripwrap._ranking.document import MAX_FILE_BYTES, cut_to_limit, decode_source
+from ripwrap._operations.rank import MAX_FILES_READ, RankingDeadline, rank_request, run_rank
+from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source
+from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap._ranking.word_query import parse_query
 from ripwrap._ripgrep.command import words_query
 from ripwrap._ripgrep.exit_status import Exit
@@ -79,7 +78,7 @@ def test_rank_puts_definitions_of_a_name_first_and_tests_later(shop: Path, rg: R
         assert (places[0].path, places[0].symbol) == (native("src/shop/cookies.py"), "CookieJar")
         assert 'defines "CookieJar"' in places[0].reasons
         (test,) = (place for place in places if place.path.startswith("tests"))
-        assert "test code, which the query does not ask for" in test.reasons
+        assert "a test, an example or vendored code, which the query does not ask for" in test.reasons
 
 
 @pytest.mark.slow
@@ -203,7 +202,7 @@ def test_query_of_stop_words_alone_is_searched_as_it_is(plant: Plant, rg: RgBina
 @given(st.text(min_size=1, max_size=40))
 def test_any_query_is_read_as_words(query: str) -> None:
     """Quotes, operators of FTS5, flags and regular expressions have no special meaning."""
-    with contextlib.suppress(ValueError):
+    with suppress(ValueError):
         for place in sync.rank(query, cwd=Path(__file__).parents[1] / "data", limit=1):
             assert place.score > 0 or place.reasons
 
@@ -383,15 +382,22 @@ def test_rank_finds_a_definition_among_many_uses_of_its_name(plant: Plant, rg: R
 
 
 def test_candidate_pool_keeps_definitions_beyond_the_bm25_limit() -> None:
-    texts = ["def get(): pass"] * 120 + ["def get(): pass\n" + "other words\n" * 50] * 10
-    with contextlib.closing(_fts.open_memory_database()) as database:
-        _fts.insert_chunks(database, 0, "a.py", texts)
-        pool = _fts.bm25_pool(database, parse_query("get"), lambda rows: {row: (0, row, row) for row in rows})
-        assert sorted(row for row, _ in pool) == list(range(130))
-        some = _fts.bm25_pool(
-            database, parse_query("get"), lambda rows: {row: (0, row, row) for row in rows if row % 2}
-        )
-    assert sorted(row for row, _ in some) == list(range(1, 130, 2))
+    uses, rest = "jar = CookieJar(CookieJar)\n" * 4_000, "    other = 1\n" * 60
+    source = SourceText("a.py", f"{uses}\n" + f"class Other:\n{rest}class CookieJar:\n{rest}" * 3, exact=True)
+    worths = {"cookie": 1.0, "jar": 1.0}
+    pool = _rank._pool(parse_query("CookieJar"), [source], {}, RankingDeadline(), worths)
+    assert len(pool) == POOL_SIZE + 3
+    assert all("CookieJar" in one.content.names() for one in pool[-3:])
+
+
+@pytest.mark.parametrize("variable", ["const absl::string_view text = get();", "static string_view text(get());"])
+def test_rank_reads_the_file_that_defines_a_type_not_those_with_variables_of_it(
+    plant: Plant, rg: RgBinary, variable: str
+) -> None:
+    users = {f"a{number:02}.cc": f"{variable}\n" * 3 for number in range(MAX_FILES_READ + 5)}
+    folder = plant({**users, "base/text.h": "// A text.\n" * 400 + "class string_view {\n  int size;\n};\n"})
+    best, *_ = sync.rank("where is string_view defined", cwd=folder, rg=rg.path)
+    assert (best.path, best.symbol) == ("base/text.h", "string_view")
 
 
 def test_further_chunks_of_a_file_come_behind_all_files(plant: Plant, rg: RgBinary) -> None:
@@ -468,25 +474,13 @@ async def test_rank_reads_in_a_thread_and_cancelling_stops_it(shop: Path) -> Non
     assert len(asked) == 1  # no other file was looked at
 
 
-def test_rank_without_fts5_raises_a_clear_error(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class WithoutFts5(sqlite3.Connection):
-        def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
-            return super().execute(statement.replace("fts5", "fts9"), *parameters)
-
-    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=WithoutFts5))
-    with pytest.raises(ripwrap.RipwrapError, match=r"ranking needs SQLite .* FTS5, .*fts9"):
-        sync.rank("cookie", cwd=shop)
-    monkeypatch.setitem(sys.modules, "sqlite3", None)
-    with pytest.raises(ripwrap.RipwrapError, match="ranking needs SQLite with its full-text search FTS5"):
-        sync.rank("cookie", cwd=shop)
-
-
 @pytest.mark.slow
 @pytest.mark.python
-def test_importing_rank_does_not_load_sqlite() -> None:
-    code = "import sys; from ripwrap import rank, sync; print('sqlite3' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+def test_rank_does_not_load_sqlite(shop: Path) -> None:
+    """Some Pythons are built without it."""
+    code = "import sys; sys.modules['sqlite3'] = None; from ripwrap import sync; print(sync.rank('CookieJar')[0].path)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=shop, capture_output=True, text=True, check=True)
+    assert done.stdout == "src/shop/cookies.py\n"
 
 
 # Counts from rg's output

@@ -12,9 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ripwrap import sync
-from ripwrap._code.treesitter.merge import MAX_CHUNK_CHARS
+from ripwrap._code.treesitter.merge import MAX_CHUNK_CHARS, Chunk
 from ripwrap._operations.rank import RankingDeadline
 from ripwrap._ranking import passages as _passages
+from ripwrap._ranking.bm25 import _find_stems, count_stems
 from ripwrap._ranking.document import SourceText
 from ripwrap._ranking.passages import BROAD, DEEP, MAX_TEXT_CHARS, Choice, Depth, _units, best_passages, show_passages
 from ripwrap._ranking.scoring import ChunkCandidate, RankedCandidate, TextContent
@@ -150,7 +151,7 @@ def candidate(path: str, text: str, line: int = 1) -> ChunkCandidate:
 def test_more_definitions_are_shown_of_better_files(depth: Depth) -> None:
 
     def text(file: int) -> str:
-        return "".join(f"def send_{number}(rows_{file}):\n{BODY}\n" for number in range(9))
+        return "".join(f"def send_{number}(rows_{file}):\n{BODY}\n" for number in range(11))
 
     texts = {f"{number}.py": text(number) for number in range(8)}
     ranked = [RankedCandidate(candidate(path, "import os\n"), 9.0 - place) for place, path in enumerate(texts)]
@@ -328,18 +329,36 @@ WORDS = st.lists(
 
 
 @example(["İ" * 9, "pars"], {"pars"})
-@given(WORDS, st.sets(st.sampled_from(["pars", "http", "v2", "send", "größ", "a", "ab", "中", "x", "server"])))
+@given(WORDS, st.sets(st.sampled_from(["pars", "http", "v2", "send", "größ", "a", "ab", "中文", "x", "server"])))
 def test_stems_are_found_as_if_every_word_were_split(words: list[str], stems: set[str]) -> None:
     text = " ".join(words)
     every = [
         (found.start(), stem) for found in re.finditer(r"\w+", text) for stem in stems_of(found[0]) if stem in stems
     ]
-    assert _passages._find_stems(text, stems) == every
+    assert _find_stems(text, stems) == every
+
+
+@pytest.mark.parametrize(
+    ("text", "stem", "number"),
+    [
+        ("CookieJar(cookie_jar, MyCookieJars.HTTPCookieJar)", "_cookie_jar_", 3),
+        ("written in C++, c++ and cpp, not vec++", "cpp", 3),
+        ("用户会话过期, 会", "会", 2),
+        ("用户会话过期", "会话", 1),
+        ("na\u00efve nai\u0308ve na\u00efves", "na\u00efv", 3),
+        ("हिन्दी में हिन्दी", "हिन्दी", 2),
+    ],
+)
+def test_words_of_any_script_and_spelling_are_counted(text: str, stem: str, number: int) -> None:
+    filler = "x " * 30
+    chunks = [Chunk(0, 60, 1, 1), Chunk(60, 60 + len(text), 1, 1)]
+    assert count_stems(filler + text, chunks, {stem, "jar"})[1][stem] == number
+    assert not count_stems(filler + text, chunks, {stem})[0]
 
 
 def test_very_long_words_are_not_kept() -> None:
     before = stems_of.cache_info().currsize
-    assert _passages._find_stems("parse_" * 50_000, {"pars"}) == [(0, "pars")] * 50_000
+    assert _find_stems("parse_" * 50_000, {"pars"}) == [(0, "pars")] * 50_000
     assert stems_of.cache_info().currsize == before
 
 
@@ -353,4 +372,4 @@ def test_very_long_words_and_names_are_left_out() -> None:
     text = f"def {long}(a, {long}):\n    {long[1:]}\n"
     (unit,) = _units(text, source(text).code)
     assert unit.names == []
-    assert [stem for _, stem in _passages._find_stems(text, {"def", "a", long, long[1:]})] == ["def", "a", long[1:]]
+    assert [stem for _, stem in _find_stems(text, {"def", "a", long, long[1:]})] == ["def", "a", long[1:]]

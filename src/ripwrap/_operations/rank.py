@@ -1,4 +1,4 @@
-"""Rank code without an index: rg finds the files with the words of a query, and SQLite in memory ranks their chunks."""
+"""Rank code without an index: rg finds the files with the words of a query, then their chunks are ranked."""
 
 import logging
 import math
@@ -7,11 +7,12 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Unpack
 
 from ripwrap._code.treesitter.merge import EMPTY_CHUNK, Chunk, window_chunks, without_blank_lines
+from ripwrap._ranking.bm25 import bm25, count_stems, log_remark
 from ripwrap._ranking.document import (
     MAX_FILE_BYTES,
     PARSE_SECONDS,
@@ -22,14 +23,14 @@ from ripwrap._ranking.document import (
     read_code,
     to_ranked_chunk,
 )
-from ripwrap._ranking.fts import bm25_pool, insert_chunks, log_remark, open_memory_database
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
-from ripwrap._ranking.paths import NAMED, names_in, path_weight, words_in_path
-from ripwrap._ranking.scoring import NO_EVIDENCE, ChunkCandidate, rank_candidates, score_paths, word_worths
+from ripwrap._ranking.paths import NAMED, match_path, names_in, path_weight
+from ripwrap._ranking.scoring import NO_EVIDENCE, POOL_SIZE, ChunkCandidate, rank_candidates, score_paths, word_worths
 from ripwrap._ranking.word_query import (
     WordQuery,
     identifier_parts,
     is_unspaced,
+    joined_parts,
     parse_query,
     rough_stem,
     signed_forms,
@@ -85,6 +86,8 @@ in parentheses (Go), and perhaps a qualifier such as `Server.`. It chooses files
 
 _TERMS = (DEFINITION_TERM, NAME_TERM)
 _PREFIX = re.compile(DEFINITION_PREFIX)
+_VARIABLE_OF_TYPE = re.compile(r"(?:const|static)[ \t].*(?:[&*]|[ \t]\w)|const[ \t].*::.*")
+"""Pattern for a variable of C++ or Java, such as `const absl::string_view x`, which does not define its type."""
 _SEPARATORS = re.compile(r"\W+")
 _BM25_K1 = 4.0
 """BM25's k1: with a higher value, further matches of the same word count more."""
@@ -130,7 +133,8 @@ def choose_files(
         often = _BM25_K1 * (1 - _BM25_B + _BM25_B * sizes[path] / mean)
         counts = files[path]
         score = sum(worth[stem] * number / (number + often) for stem, number in counts.items() if stem not in _TERMS)
-        score += sum(worth.get(rough_stem(word), 0.0) for word in words_in_path(path, query.words))
+        found = match_path(path, query.words)
+        score += sum(worth.get(rough_stem(word), 0.0) for word in query.words if word in found.folder + found.stem)
         defining = DEFINITION_TERM in counts
         first = most * (defining or (path in named and query.long is None))
         return (score + first) * path_weight(path, query, defining=defining)
@@ -197,7 +201,7 @@ def file_pattern(stems: Sequence[str], symbols: Sequence[str] = ()) -> str:
     if not symbols:
         return words
     names = "|".join(re.escape(form) for symbol in symbols for form in unicode_forms(symbol))
-    return rf"{DEFINITION_PREFIX}(?:{names})\b|{words}"
+    return rf"{DEFINITION_PREFIX}(?:{names})\b(?:[ \t]*[&*]|[ \t]+\w)?|{words}"
 
 
 def _words_pattern(stems: Sequence[str]) -> str:
@@ -219,9 +223,11 @@ def matched_stems(hit: str, stems: Sequence[str]) -> tuple[str, ...]:
 
     For a possible definition, return `DEFINITION_TERM` and the stems of the words in the defined name.
     """
-    if _PREFIX.match(hit):
-        inside = {rough_stem(part) for part in identifier_parts(_SEPARATORS.split(to_nfc(hit))[-1])}
-        return (DEFINITION_TERM, *(stem for stem in stems if stem in inside))
+    if prefix := _PREFIX.match(hit):
+        name = _SEPARATORS.split(to_nfc(hit[prefix.end() :]))[0]
+        inside = {rough_stem(part) for part in identifier_parts(name)}
+        found = tuple(stem for stem in stems if stem in inside)
+        return found if _VARIABLE_OF_TYPE.fullmatch(hit) else (DEFINITION_TERM, *found)
     word = spell_languages(to_nfc(hit)).casefold().strip("_ ")
     folded = [stem.casefold() for stem in stems]
     return (
@@ -232,10 +238,6 @@ def matched_stems(hit: str, stems: Sequence[str]) -> tuple[str, ...]:
 RANK_LIMIT = 10
 
 _LOGGER = logging.getLogger("ripwrap")
-_POOL_DEPTH = 20
-"""Argument `depth` of `bm25_pool()`. It is so large that a chunk of every file that is read takes part in the ranking.
-"""
-
 _MAX_LINES_PER_FILE = 1_000
 """Maximum number of matching lines that rg prints for a file; more lines hardly change the choice of files."""
 
@@ -263,9 +265,9 @@ async def rank(
     rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. Files
     whose name the query has, such as `package.json`, are also found by their name, and come first. The 40 best files
     are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks, words of the
-    query that are near each other, definitions that the query names, and words in the path. Tests, examples, legacy
-    code, vendored code, text and data rank lower, unless the query asks for them. A result is the definition of a file
-    that answers best, or a part of it; then other chunks follow. The same files and query give the same results.
+    query that are near each other, definitions that the query names, and words in the path. Tests, examples,
+    vendored code, text and data rank lower, unless the query asks for them. A result is the definition of a file that
+    answers best, or a part of it; then other chunks follow. The same files and query give the same results.
 
     The first million bytes of a file are read. After eight million bytes of all files, no further file is read.
     Binary files are not searched. The query may be long, such as the text of an issue with a traceback: its title, the
@@ -287,7 +289,6 @@ async def rank(
 
     Raises:
         ValueError: The query has no word of at most 200 characters, `limit` is negative, or a path or option has a NUL.
-        RipwrapError: This Python's SQLite has no full-text search (FTS5).
 
     It also raises what `files()` raises.
     """
@@ -444,7 +445,6 @@ def rank_contents(
     """Return the best chunks of `files`, which yields the path and the bytes of each file, the best file first."""
     copies: Counter[str] = Counter()
     sources = list(_decode(files, copies))
-    pool = _pool(query, sources, copies, deadline)
     of_path = {source.path: source for source in sources}
     results: list[RankedChunk] = []
 
@@ -452,12 +452,9 @@ def rank_contents(
         deadline.check()
         return of_path[candidate.path]
 
-    def parse(paths: Iterable[str]) -> None:
-        deadline.check()
-        read_code([of_path[path] for path in paths], min(PARSE_SECONDS, deadline.left()))
-
-    parse(path for path, source in of_path.items() if any(symbol in to_nfc(source.text) for symbol in query.symbols))
-    ranked = rank_candidates(query, pool, worths=worths, evidence=evidence, parse=parse)
+    read_code(sources, min(PARSE_SECONDS, deadline.left()))
+    pool = _pool(query, sources, copies, deadline, worths)
+    ranked = rank_candidates(query, pool, worths=worths, evidence=evidence)
     for entry in show_passages(query, worths, ranked, source_of, limit, depth):
         deadline.check()
         results.append(to_ranked_chunk(query, entry, of_path[entry.candidate.path]))
@@ -510,24 +507,42 @@ def _decode(files: Iterable[tuple[str, bytes]], copies: Counter[str]) -> Iterato
 
 
 def _pool(
-    query: WordQuery, sources: Sequence[SourceText], copies: Mapping[str, int], deadline: RankingDeadline
+    query: WordQuery,
+    sources: Sequence[SourceText],
+    copies: Mapping[str, int],
+    deadline: RankingDeadline,
+    worths: Mapping[str, float],
 ) -> list[ChunkCandidate]:
     """Return the chunks to rank."""
-    pieces: list[tuple[SourceText, Chunk]] = []
-    files: list[int] = []
-    with closing(open_memory_database()) as database:
-        for number, source in enumerate(sources):
-            deadline.check()
-            chunks = list(without_blank_lines(source.text, window_chunks(source.text)))
-            if not chunks and names_in(query).weight(source.path):
-                chunks = [EMPTY_CHUNK]
-            texts = (source.readable(source.text[chunk.start : chunk.end]) for chunk in chunks)
-            insert_chunks(database, len(pieces), as_utf8(source.path), texts)
-            pieces += [(source, chunk) for chunk in chunks]
-            files += [number] * len(chunks)
+    symbols = {*query.symbols}
+    stems = {rough_stem(word): worth for word, worth in query.weighted(worths).items()}
+    for joined in map(joined_parts, symbols):  # a name counts as much as the word that tells most
+        stems = dict.fromkeys((joined, joined.replace("_", "")), max(stems.values())) | stems
+    rows: list[tuple[SourceText, Chunk, bool]] = []
+    counts: list[Counter[str]] = []
+    for source in sources:
         deadline.check()
-        pool = bm25_pool(database, query, lambda rows: {row: (files[row], row, row) for row in rows}, _POOL_DEPTH)
-    return [_candidate(*pieces[row], bm25, copies) for row, bm25 in pool]
+        chunks = list(without_blank_lines(source.text, window_chunks(source.text)))
+        if not chunks and names_in(query).weight(source.path):
+            chunks = [EMPTY_CHUNK]
+        path = as_utf8(source.path)
+        (in_path,) = count_stems(path, [Chunk(0, len(path), 1, 1)], stems)
+        defining = [row + 1 for row, name in source.code.names if to_nfc(name) in symbols]
+        for chunk, found in zip(chunks, count_stems(source.text, chunks, stems), strict=True):
+            counts.append(found + in_path + in_path)
+            rows.append((source, chunk, any(chunk.start_line <= line <= chunk.end_line for line in defining)))
+    deadline.check()
+    scores = bm25(counts, [chunk.end - chunk.start for _, chunk, _ in rows], stems)
+    pool: list[ChunkCandidate] = []
+    files = set[str]()
+    others = 0
+    for row in sorted(filter(counts.__getitem__, range(len(rows))), key=lambda row: -scores[row]):
+        source, chunk, defines = rows[row]
+        others += defines
+        if len(pool) < POOL_SIZE or source.path not in files or (defines and others <= POOL_SIZE):
+            files.add(source.path)
+            pool.append(_candidate(source, chunk, scores[row], copies))
+    return pool
 
 
 def _candidate(source: SourceText, chunk: Chunk, bm25: float, copies: Mapping[str, int]) -> ChunkCandidate:

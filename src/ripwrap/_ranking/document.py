@@ -66,10 +66,6 @@ class SourceChunk:
         """Return the text of the chunk."""
         return self.source.text[self.chunk.start : self.chunk.end]
 
-    def defines(self, name: str) -> bool:
-        """Return True if a definition of the name `name` begins in the chunk."""
-        return name in to_nfc(self.text()) and name in self.names()
-
     def names(self) -> Collection[str]:
         """Return the names whose definitions begin in the chunk."""
         found = names_between(self.source.code.names, self.chunk.start_line, self.chunk.end_line)

@@ -6,7 +6,6 @@ which count more if fewer definitions of the file have them, and by its name.
 """
 
 import math
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,10 +16,11 @@ from typing import NamedTuple
 
 from ripwrap._code.outline import CodeNames
 from ripwrap._code.treesitter.merge import MAX_CHUNK_CHARS, Chunk, window_chunks, without_blank_lines
+from ripwrap._ranking.bm25 import count_stems
 from ripwrap._ranking.document import SourceText, read_code
 from ripwrap._ranking.paths import name_share
 from ripwrap._ranking.scoring import LEAST_WORTH, ChunkCandidate, RankedCandidate, TextContent
-from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, rough_stem, stems_of, to_nfc
+from ripwrap._ranking.word_query import MAX_WORD_CHARS, WordQuery, rough_stem, to_nfc
 
 MAX_TEXT_CHARS = 200_000
 """Maximum number of characters of a file that is split into passages."""
@@ -37,7 +37,6 @@ _MAX_LEAD_LINES = 8
 """Maximum number of lines of decorators and comments above a definition that belong to its passage."""
 _MAX_DEFINITIONS = 5_000
 """Maximum number of definitions of a file that is split into passages; such a file is no code to read."""
-_WORD = re.compile(r"\w+")
 
 
 class _Unit(NamedTuple):
@@ -66,7 +65,7 @@ class Depth(NamedTuple):
 
 BROAD = Depth((3, 2, 1), 1.0)
 """Few definitions of many files, for a list of results."""
-DEEP = Depth((8, 5, 3, 3, 2, 1), 0.6)
+DEEP = Depth((10, 10, 8, 5, 3, 2, 1), 0.3)
 """More definitions of the best files, for an answer that shows the code."""
 
 
@@ -153,14 +152,8 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str, code
     worths = query.weighted(worths)
     symbols: Mapping[str, float] = {} if query.long is None else query.long.symbols
     wanted = {rough_stem(word): worths[word] for word in reversed(query.words)}
-    found_stems = _find_stems(text, wanted)
-    offsets = [offset for offset, _ in found_stems]
-
-    def stems_of(chunk: Chunk) -> Counter[str]:
-        some = found_stems[bisect_left(offsets, chunk.start) : bisect_left(offsets, chunk.end)]
-        return Counter(stem for _, stem in some)
-
-    counts = [[*map(stems_of, unit.passages)] for unit in units]
+    every_count = iter(count_stems(text, [one for unit in units for one in unit.passages], wanted))
+    counts = [list(islice(every_count, len(unit.passages))) for unit in units]
     of_units = [one[0] if len(one) == 1 else sum(one, Counter[str]()) for one in counts]
     having = Counter(chain.from_iterable(of_units))
     value = {stem: worth * math.log(1 + len(units) / max(having[stem], 1)) for stem, worth in wanted.items()}
@@ -237,40 +230,3 @@ def _units(text: str, code: CodeNames) -> tuple[_Unit, ...]:
         if passages:
             units.append(_Unit(passages, begins[first][1], len(piece), begins[first][0]))
     return tuple(units)
-
-
-def _find_stems(text: str, stems: Collection[str]) -> list[tuple[int, str]]:
-    """Return the stem of each word or part of an identifier that has one of the stems, with the offset of the word.
-
-    Only words that contain a stem are split into parts, which is faster than to split all.
-    """
-    found: list[tuple[int, str]] = []
-    for start, end in _words_with(text, stems):
-        parts = (stems_of if end - start <= MAX_WORD_CHARS else stems_of.__wrapped__)(text[start:end])
-        found += [(start, stem) for stem in parts if stem in stems]
-    return found
-
-
-def _words_with(text: str, stems: Iterable[str]) -> list[tuple[int, int]]:
-    """Return the places of the words that contain one of the stems, whatever the case of letters."""
-    lower = text.lower()
-    if len(lower) != len(text):  # the small form of a few letters, such as İ, has two characters
-        return [word.span() for word in _WORD.finditer(text)]
-    places = set[int]()
-    for stem in stems:
-        at = lower.find(stem)
-        while at >= 0:
-            places.add(at)
-            at = lower.find(stem, at + len(stem))
-    words: list[tuple[int, int]] = []
-    end = 0
-    for at in sorted(places):
-        if at < end:  # in the word of the place before
-            continue
-        start = at
-        while start > end and (text[start - 1].isalnum() or text[start - 1] == "_"):
-            start -= 1
-        if word := _WORD.match(text, start):
-            end = word.end()
-            words.append((start, end))
-    return words

@@ -37,8 +37,6 @@ class _Kind(NamedTuple):
     """Number, up to 1, by which the score of a file is multiplied when the files to read are chosen."""
     penalty: float
     """Negative number that is added to the score of a file when files are ranked."""
-    long_penalty: float
-    """Like `penalty`, for a long query."""
     path: re.Pattern[str]
     words: frozenset[str]
     """Words by which a query asks for files of this kind; then this kind does not change scores."""
@@ -52,50 +50,29 @@ _PACKAGE = _Kind(
     "a package's __init__",
     0.5,
     -0.35,
-    -0.35,
     re.compile(r"(?:^|/)__init__\.pyi?$"),
     frozenset({"init", "package", "exports", "export", "public"}),
 )
+_OTHER_WORDS = """
+test tests testing tested spec specs fixture fixtures unittest pytest example examples sample samples demo demos
+tutorial benchmark benchmarks vendor vendored vendoring third party external externals
+"""
 _KINDS = (
     _Kind(
-        "test code",
+        "a test, an example or vendored code",
         0.3,
         -0.7,
-        -0.9,
         re.compile(
-            r"(?:^|/)(?:[^/]*[-_.])?(?:tests?|specs?)(?:[-_.][^/]*)?/|(?:^|/)(?:__tests__|testdata|testing|fixtures)/"
-            r"|(?:^|/)(?:test_[^/]*|conftest\.py)$|[._-](?:test|tests|spec)\.\w+$|[a-z](?:Test|Tests|Spec)\.\w+$"
+            r"(?:^|/)(?:[^/]*[-_.])?(?:tests?|specs?)(?:[-_.][^/]*)?/|(?:^|/)(?:test_[^/]*|conftest\.py)$"
+            r"|[._-](?:test|tests|spec)\.\w+$|[a-z](?:Test|Tests|Spec)\.\w+$"
+            r"|(?:^|/)(?:__tests__|testdata|testing|fixtures|examples?|samples?|demos?|docs_src|benchmarks?|node_modules"
+            r"|site-packages|_?(?:vendor(?:ed)?|third[-_]?party|extern(?:als?)?))/"
         ),
-        frozenset({"test", "tests", "testing", "tested", "spec", "specs", "fixture", "fixtures", "unittest", "pytest"}),
-    ),
-    _Kind(
-        "an example",
-        0.3,
-        -0.45,
-        -0.45,
-        re.compile(r"(?:^|/)(?:examples?|samples?|demos?|docs_src|benchmarks?)/"),
-        frozenset({"example", "examples", "sample", "samples", "demo", "demos", "tutorial", "benchmark", "benchmarks"}),
-    ),
-    _Kind(
-        "code of others",
-        0.3,
-        -0.45,
-        -0.45,
-        re.compile(r"(?:^|/)_?(?:vendor(?:ed)?|third[-_]?party|extern(?:als?)?|node_modules|site-packages)/"),
-        frozenset({"vendor", "vendored", "vendoring", "third", "party", "external", "externals"}),
-    ),
-    _Kind(
-        "legacy code",
-        0.3,
-        -0.25,
-        -0.25,
-        re.compile(r"(?:^|/)_?(?:legacy|compat|deprecated|obsolete)(?:/|\.\w+$)"),
-        frozenset({"legacy", "compat", "compatibility", "compatible", "deprecated", "deprecation", "obsolete", "old"}),
+        frozenset(_OTHER_WORDS.split()),
     ),
     _Kind(
         "text or data",
         1.0,
-        -0.9,
         -0.9,
         re.compile(
             r"(?:^|/)(?:CHANGE(?:S|LOG)|NEWS|LICEN[CS]E|COPYING|AUTHORS|README|HISTORY|NOTICE|TODO)[^/]*$"
@@ -109,7 +86,7 @@ _KINDS = (
 
 
 _ANY_KIND = re.compile(
-    "test|spec|fixtures|example|sample|demo|docs_src|benchmark|legacy|compat|deprecated|obsolete|__init__"
+    "test|spec|fixtures|example|sample|demo|docs_src|benchmark|__init__"
     "|vendor|third|extern|node_modules|site-packages"
     r"|CHANGE|NEWS|LICEN[CS]E|COPYING|AUTHORS|README|HISTORY|NOTICE|TODO"
     r"|\.(?:html?|css|md|rst|adoc|txt|json|ya?ml|toml|ini|cfg|csv|tsv|xml|svg|lock|po)",
@@ -142,8 +119,7 @@ def path_weight(path: str, query: WordQuery, *, defining: bool = False) -> float
 def path_penalty(path: str, query: WordQuery, *, defining: bool = False) -> tuple[float, tuple[str, ...]]:
     """Return the penalty of a file, which is added to its score, and the kinds that cause it, such as 'test code'."""
     kinds = _kinds(path, query, defining=defining)
-    penalty = sum(kind.penalty if query.long is None else kind.long_penalty for kind in kinds)
-    return penalty, tuple(kind.name for kind in kinds)
+    return sum(kind.penalty for kind in kinds), tuple(kind.name for kind in kinds)
 
 
 def _kinds(path: str, query: WordQuery, *, defining: bool) -> list[_Kind]:
@@ -155,19 +131,6 @@ def _kinds(path: str, query: WordQuery, *, defining: bool) -> list[_Kind]:
         for kind in _KINDS
         if kind.path.search(path) and kind.words.isdisjoint(query.title) and not (defining and kind is _PACKAGE)
     ]
-
-
-def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
-    """Return the words of a query that occur in the name of a file or of its directory.
-
-    A word may have any form: `parse` occurs in `parsing.py`.
-    """
-    path = spell_languages(to_nfc(path)).replace("\\", "/")
-    above = path.rfind("/", 0, max(path.rfind("/"), 0)) + 1
-    if not _prefix_pattern(words).search(path, above):
-        return []
-    folders, stem, _ = _path_parts(path)
-    return _alike(words, (*folders[-1:], stem))
 
 
 def match_path(path: str, words: tuple[str, ...]) -> PathWords:
@@ -248,12 +211,6 @@ def _prefix_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     Most paths have no match, so they need no further work.
     """
     return re.compile("|".join(re.escape(word[:_MIN_PREFIX_CHARS]) for word in words), re.IGNORECASE)
-
-
-def joined_stem(path: str) -> str:
-    """Return the name of a file as one lowercase word without extensions: `httpclient` for `src/HTTP-client.t.js`."""
-    name = path.replace("\\", "/").rpartition("/")[2]
-    return re.sub(r"[\W_]", "", name[0] + name[1:].partition(".")[0]).lower()
 
 
 @lru_cache(maxsize=8192)

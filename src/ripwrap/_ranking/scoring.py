@@ -7,14 +7,14 @@ The score of a file is 1 plus the sum of the parts below. Each part except the f
 
 - BM25: the best three chunks of the file.
 - named: the query has the name of the file, such as `package.json`; more than all other parts together.
-- defines: a chunk defines a symbol of the query; more if the file is named like the symbol.
+- defines: a chunk defines a symbol of the query.
 - exact name: the name of the file consists of one to three consecutive words of the query.
 - first word: the name of the file has the first word of the query; a later word counts less.
 - path, directory: words of the query in the whole path, and in the directory of the file.
 - near: words that are consecutive in the query are near each other in a chunk.
 - vectors: the similarity of embeddings between the query and the most similar chunk of the file.
-- penalties: negative numbers for tests, examples, legacy code, `__init__` and files without code, unless the query asks
-for such files.
+- penalties: negative numbers for tests, examples, vendored code, `__init__` and files without code, unless the query
+asks for such files.
 
 If the sum is below 0, the score is e to the power of the sum, so that it is above 0. The ranking begins with the best
 chunk of each file; all other chunks follow. Of equal chunks, the results have only the first.
@@ -29,7 +29,7 @@ from itertools import chain, islice, pairwise
 from types import MappingProxyType
 from typing import Protocol
 
-from ripwrap._ranking.paths import PathWords, joined_stem, match_path, name_share, names_in, path_penalty
+from ripwrap._ranking.paths import PathWords, match_path, name_share, names_in, path_penalty
 from ripwrap._ranking.word_query import WordQuery, is_unspaced, rough_stem, split_camel_case, to_nfc
 from ripwrap._text import plural
 
@@ -105,10 +105,8 @@ PATH_WEIGHT = 2.0
 # the repositories of docs/retrieval.md, and on docstrings (see there). After a change of a weight, measure on both
 # again.
 
-EXACT_NAME = 0.15
+EXACT_NAME = 0.3
 """Weight, in the score of a file, of a file name that consists of one to three consecutive words of the query."""
-EXACT_WORTH = 0.15
-"""Additional weight of such a name if its words have the highest weight of the words of the query."""
 FIRST_WORD = 0.3
 """Weight, in the score of a file, of the first word of the query in the file name; later words count less."""
 PATH_WORDS = 0.3
@@ -130,15 +128,12 @@ DEFINES = 0.55
 """Weight, in the score of a file, of a definition of a symbol (name) of the query."""
 DEFINES_ASKED = 3.0
 """Weight of a definition if the query asks for a definition; this weight puts it before all uses of the name."""
-DEFINES_NAMED = 0.25
-"""Additional weight of a definition if the file has the same name as the defined symbol."""
 LONG_FIRST_WORD, LONG_PATH_WORDS = 0.15, 0.2
 """`FIRST_WORD` and `PATH_WORDS` for a long query; an exact name has no weight, as many names are words of the title."""
 LONG_DEFINES = 1.0
 """Weight, for a long query, of definitions of its symbols; a symbol that several files define counts for each file by 1
 divided by their number.
 """
-_MAX_LONG_DEFINES = 1.5
 
 _CHUNK_SHARES = (1.0, 0.5, 0.25)
 """Factors for the BM25 of the best, the second and the third chunk of a file. The sum of these products is the BM25 of
@@ -182,10 +177,6 @@ class ChunkText(Protocol):
         """Return the text of the chunk; `None` if the file has changed since it was split into chunks."""
         ...
 
-    def defines(self, name: str) -> bool:
-        """Return True if a definition of the name `name` begins in the chunk."""
-        ...
-
     def names(self) -> Collection[str]:
         """Return the names whose definitions begin in the chunk."""
         ...
@@ -206,10 +197,6 @@ class TextContent:
     def text(self) -> str:
         """Return the text of the chunk."""
         return self.known
-
-    def defines(self, name: str) -> bool:
-        """Return True if a definition of the name `name` begins in the chunk."""
-        return name in self.defined
 
     def names(self) -> Collection[str]:
         """Return the names whose definitions begin in the chunk."""
@@ -250,7 +237,6 @@ class _ScoredFile:
     defined: dict[ChunkCandidate, str] = field(default_factory=dict[ChunkCandidate, str])
     defines: bool = False
     symbols: set[str] = field(default_factory=set[str])
-    named: bool = False
     asked: float = 0.0
     kinds: tuple[str, ...] = ()
     shares: dict[ChunkCandidate, float] = field(default_factory=dict[ChunkCandidate, float])
@@ -273,13 +259,11 @@ def rank_candidates(
     vector_weight: float = 0.0,
     shown: Callable[[str], bool] | None = None,
     evidence: Mapping[str, float] = NO_EVIDENCE,
-    parse: Callable[[Iterable[str]], object] | None = None,
 ) -> Iterator[RankedCandidate]:
     """Rank chunks: return the best chunk of each file, the best file first, and then all other chunks.
 
     Chunks with equal scores are sorted by path and line. Chunks whose text cannot be read are left out. Of chunks with
     equal texts, only the first is returned; its reasons have their number. A text is read when its chunk is next.
-    `parse` gets the paths of the files whose names are needed next, to parse them together.
     """
     worths = query.weighted(worths or dict.fromkeys(query.words, 1.0))
     title = _title_worths(query, worths)
@@ -292,10 +276,7 @@ def rank_candidates(
     _add_scaled(files, tops, words_weight)
     if query.long is not None:
         _add_rare_definitions(files, query.long.symbols)
-    best = sorted(files, key=_file_key)[:_FILES_WITH_NAMES]
-    if parse is not None:
-        parse(file.path for file in best)
-    _add_names(best, title)
+    _add_names(sorted(files, key=_file_key)[:_FILES_WITH_NAMES], title)
     similar = _similarities(files) if vector_weight else {}
     for file in files:
         file.score += vector_weight * max((similar.get(chunk, 0.0) for chunk in file.chunks), default=0.0)
@@ -378,8 +359,7 @@ def _add_paths(files: Sequence[_ScoredFile], query: WordQuery, worths: Mapping[s
     first_word, path_words = (FIRST_WORD, PATH_WORDS) if query.long is None else (LONG_FIRST_WORD, LONG_PATH_WORDS)
     for file in files:
         if query.long is None:
-            exact = max((title[word] for word in file.title.stem), default=0.0) if file.title.exact else 0.0
-            file.score += EXACT_NAME * file.title.exact + EXACT_WORTH * exact / max(title.values())
+            file.score += EXACT_NAME * file.title.exact
         penalty, file.kinds = path_penalty(file.path, query, defining=file.defines)
         file.asked = names_in(query).weight(file.path)
         file.score += penalty + file.asked
@@ -408,16 +388,14 @@ def _group(query: WordQuery, pool: Sequence[ChunkCandidate]) -> list[_ScoredFile
 
 
 def _add_definitions(file: _ScoredFile, query: WordQuery) -> None:
-    for symbol in query.symbols:
-        for chunk in file.chunks:
-            if (query.long or chunk not in file.defined) and chunk.content.defines(symbol):
-                file.symbols.add(symbol)
-                if chunk not in file.defined:
-                    file.defined[chunk] = symbol
-                    file.named = file.named or joined_stem(file.path) == re.sub(r"[\W_]", "", symbol).lower()
+    for chunk in file.chunks if query.symbols else ():
+        names = chunk.content.names()
+        if found := [symbol for symbol in query.symbols if symbol in names]:
+            file.symbols.update(found)
+            file.defined[chunk] = found[0]
     file.defines = bool(file.defined)
     if file.defines and query.long is None:
-        file.score += (DEFINES_ASKED if _asks_for_definition(query) else DEFINES) + DEFINES_NAMED * file.named
+        file.score += DEFINES_ASKED if _asks_for_definition(query) else DEFINES
 
 
 def _add_rare_definitions(files: Sequence[_ScoredFile], weights: Mapping[str, float]) -> None:
@@ -426,7 +404,7 @@ def _add_rare_definitions(files: Sequence[_ScoredFile], weights: Mapping[str, fl
     for file in files:
         values = sorted((weights[name] / number[name] for name in file.symbols), reverse=True)
         worth = sum(value / (1 + 2 * place) for place, value in enumerate(values))
-        file.score += LONG_DEFINES * min(_MAX_LONG_DEFINES, worth)
+        file.score += LONG_DEFINES * worth
 
 
 def _add_names(files: Iterable[_ScoredFile], worths: Mapping[str, float]) -> None:
@@ -480,11 +458,7 @@ def _similarities(files: Iterable[_ScoredFile]) -> dict[ChunkCandidate, float]:
 def _reasons(query: WordQuery, file: _ScoredFile) -> list[str]:
     """Return the reasons for the score of a file, as texts. They are shown with the first of `file.chunks`."""
     first = file.chunks[0]
-    reasons = (
-        [f'defines "{file.defined[first]}"' + (", like the name of its file" if file.named else "")]
-        if file.defined
-        else []
-    )
+    reasons = [f'defines "{file.defined[first]}"'] if file.defined else []
     if file.asked:
         reasons.insert(0, "the query has the name of its file")
     elif file.title.exact and len(file.title.stem) > 1:

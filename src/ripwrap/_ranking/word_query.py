@@ -240,13 +240,6 @@ def _likeness(parts: list[str], named: str) -> float:
     return 0.0
 
 
-TOKENIZE = "porter unicode61 remove_diacritics 0 categories ''L* N* Co M*''"
-"""Tokenizer of FTS5 (SQLite's full-text search), as text for a quoted string in SQL. It ignores case, but not accents.
-It splits text at `_`, and reduces words to their stems.
-
-https://www.sqlite.org/fts5.html#tokenizers
-"""
-
 MAX_QUERY_WORDS = 32
 """Maximum number of words of a query that are searched; other words are left out."""
 
@@ -293,10 +286,6 @@ having how i if in into is it its just me my no nor not of off on onto or our ou
 such than that the their them then there these they this those through to too under until up upon us very via was we
 were what when where whether which while who whom whose why will with within without would you your
 """
-_KEYWORD_NAMES = """
-class def function func fun fn interface struct enum trait type module namespace protocol object record union sub
-const let var val define
-"""
 _ENDING_NAMES = """
 ization izations isation isations ication ications ation ations ator ators ating ated ates ate izing izes ized izer
 izers ize ising ises ised iser ise ment ments ing ings ion ions er ers or ors ed es s ies ie y e ly able ible ness ful
@@ -304,7 +293,6 @@ al ive ity ities ance ences ence ency
 """
 
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-_KEYWORDS = tuple(_KEYWORD_NAMES.split())
 _ENDINGS = sorted(_ENDING_NAMES.split(), key=lambda ending: (-len(ending), ending))
 
 
@@ -327,8 +315,6 @@ class WordQuery:
     words: tuple[str, ...]
     symbols: tuple[str, ...]
     symbolic: bool
-    match: str
-    definitions: str
     left_out: int = 0
     cut: int = 0
     long: LongQuery | None = field(default=None, compare=False)
@@ -387,9 +373,7 @@ def parse_query(text: str) -> WordQuery:
     short = tuple(name for name in names if len(name) <= MAX_WORD_CHARS)[:MAX_QUERY_WORDS]
     kept = _most_telling(telling, short)
     left_out = len(every) - len(kept) + len(names) - len(short)
-    return WordQuery(
-        text, kept, short, alone is not None, _match_expression(kept, short), _definition_expression(short), left_out
-    )
+    return WordQuery(text, kept, short, alone is not None, left_out)
 
 
 def _without_words(text: str, *, any_word: bool) -> str:
@@ -440,9 +424,8 @@ def _parse_long_query(text: str, long: LongText) -> WordQuery:
     parts = LongQuery(
         title or words[:_MAX_TITLE_WORDS], weights, symbols, long.mentions, tuple(order[: _SPARE * MAX_QUERY_WORDS])
     )
-    match, definitions = _match_expression(words, names), _definition_expression(names)
     left_out = len(weights) - len(words) + len(symbols) - len(names)
-    return WordQuery(text, words, names, False, match, definitions, left_out, long.cut, parts)
+    return WordQuery(text, words, names, False, left_out, long.cut, parts)
 
 
 def _word_weights(long: LongText) -> dict[str, float]:
@@ -484,6 +467,11 @@ def spell_languages(text: str) -> str:
     return _LANGUAGE.sub(lambda found: f"{_LANGUAGES[found[0].lower()]} ", text)
 
 
+def signed_languages(text: str) -> Iterator[tuple[int, str]]:
+    """Return the place and the usual spelling of each name of a language that ends in a sign: `cpp` for `C++`."""
+    return ((found.start(), _LANGUAGES[found[0].lower()]) for found in _LANGUAGE.finditer(text))
+
+
 def signed_forms(word: str) -> list[str]:
     """Return the name of a language as `spell_languages()` finds it, such as `C++`, for a word such as `cpp`."""
     return [form for form in _SIGNED if _LANGUAGES[form.lower()] == word]
@@ -516,8 +504,8 @@ def fts_text(text: str) -> str:
     Text in a script without spaces between words, such as Chinese, is split into overlapping pairs of characters. The
     last character of such a text is also a word by itself, so that each character begins a word.
     """
-    # FTS5's unicode61 has no word segmentation: a sentence of Chinese would be a single token. Overlapping pairs
-    # (bigrams) find every word of two characters or more as a phrase, without a dictionary.
+    # A tokenizer without word segmentation takes a sentence of Chinese for a single word. Overlapping pairs (bigrams)
+    # find every word of two characters or more as a phrase, without a dictionary.
     text = split_camel_case(spell_languages(text))
     if text.isascii():
         return text
@@ -555,6 +543,12 @@ def identifier_parts(identifier: str) -> list[str]:
     return [part for part in parts if len(part) > 1 or is_unspaced(part)] or parts
 
 
+def joined_parts(identifier: str) -> str:
+    """Return the parts of an identifier between underscores, `_cookie_jar_` for `CookieJar`; a single part alone."""
+    parts = identifier_parts(identifier)
+    return f"_{'_'.join(parts)}_" if len(parts) > 1 else "".join(parts)
+
+
 def _script_runs(part: str) -> Iterator[str]:
     """Yield the parts of a word, split where a script without spaces between words, such as Chinese, begins or ends.
 
@@ -572,8 +566,7 @@ def _script_runs(part: str) -> Iterator[str]:
 def rough_stem(word: str) -> str:
     """Return the beginning that all forms of a word have in common (its stem): `pars` for `parse` and `parsing`.
 
-    The stem may be too short, so that other words also begin with it. The Porter stems of FTS5 are more exact, but this
-    stem is exact enough to choose the files to rank.
+    The stem may be too short, so that other words also begin with it.
     """
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS:
@@ -586,39 +579,6 @@ def rough_stem(word: str) -> str:
 def stems_of(word: str) -> tuple[str, ...]:
     """Return the stems of the parts of a word or identifier of a text."""
     return tuple(rough_stem(part) for part in identifier_parts(word) if len(part) <= MAX_WORD_CHARS)
-
-
-def _match_expression(words: Iterable[str], symbols: Iterable[str]) -> str:
-    """Return the FTS5 expression that matches any of the words or symbols.
-
-    A symbol of several parts, such as `getUser`, is searched as the phrase `get user` and as the word `getuser`.
-    """
-    terms = list(words)
-    for symbol in symbols:
-        parts = _all_parts(symbol)
-        if len(parts) > 1:
-            terms += [" ".join(parts), "".join(parts)]
-    return " OR ".join(map(fts_term, _unique(terms)))
-
-
-def fts_term(words: str) -> str:
-    """Return the FTS5 expression that matches consecutive words; in `words`, they are separated by spaces.
-
-    A single character of a script without spaces between words, such as Chinese, matches each word that begins with it.
-    """
-    return f'"{words}"*' if len(words) == 1 and is_unspaced(words) else f'"{_phrase(words)}"'
-
-
-def _phrase(words: str) -> str:
-    """Split Chinese and similar words into pairs of characters, without an additional word for the last character."""
-    if words.isascii():
-        return words
-    return " ".join(piece for word in words.split() for piece in _script_runs(word))
-
-
-def _definition_expression(symbols: Iterable[str]) -> str:
-    phrases = (_phrase(" ".join(_all_parts(symbol))) for symbol in symbols)
-    return " OR ".join(f'"{keyword} {phrase}"' for phrase in phrases for keyword in _KEYWORDS)
 
 
 def _all_parts(symbol: str) -> list[str]:

@@ -7,8 +7,8 @@ from itertools import islice
 from sqlite3 import Connection
 
 from ripwrap._code.outline import CodeNames
+from ripwrap._ranking.bm25 import best_rows, log_remark
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
-from ripwrap._ranking.fts import best_rows, log_remark
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
 from ripwrap._ranking.paths import names_in
 from ripwrap._ranking.scoring import (
@@ -202,10 +202,6 @@ class _StoredChunk:
             check()
             self._text = self.file.text(self.start, self.size)
         return self._text
-
-    def defines(self, name: str) -> bool:
-        """Return True if a definition of the name `name` begins in the chunk."""
-        return name in self.defined
 
     def names(self) -> Collection[str]:
         """Return the names whose definitions begin in the chunk."""

@@ -139,7 +139,7 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
 
 
 class _WordCharacters(dict[int, str]):
-    """Table for `str.translate()` that keeps characters of words, as in `word_query.TOKENIZE`; others are spaces."""
+    """Table for `str.translate()` that keeps letters, digits and marks; others are spaces."""
 
     def __missing__(self, code: int) -> str:
         kind = unicodedata.category(chr(code))

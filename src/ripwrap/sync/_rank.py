@@ -34,9 +34,9 @@ def rank(
     rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. Files
     whose name the query has, such as `package.json`, are also found by their name, and come first. The 40 best files
     are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks, words of the
-    query that are near each other, definitions that the query names, and words in the path. Tests, examples, legacy
-    code, vendored code, text and data rank lower, unless the query asks for them. A result is the definition of a file
-    that answers best, or a part of it; then other chunks follow. The same files and query give the same results.
+    query that are near each other, definitions that the query names, and words in the path. Tests, examples,
+    vendored code, text and data rank lower, unless the query asks for them. A result is the definition of a file that
+    answers best, or a part of it; then other chunks follow. The same files and query give the same results.
 
     The first million bytes of a file are read. After eight million bytes of all files, no further file is read.
     Binary files are not searched. The query may be long, such as the text of an issue with a traceback: its title, the
@@ -59,7 +59,6 @@ def rank(
 
     Raises:
         ValueError: The query has no word of at most 200 characters, `limit` is negative, or a path or option has a NUL.
-        RipwrapError: This Python's SQLite has no full-text search (FTS5).
         TimeoutError: The call took more than `timeout` seconds.
 
     It also raises what `files()` raises.

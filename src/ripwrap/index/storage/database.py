@@ -14,9 +14,10 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
-from ripwrap._ranking.fts import batches
 from ripwrap._system.concurrency import CANCELLED
 
+_MAX_VARIABLES = 500
+"""Maximum number of values of an SQL statement; SQLite before 3.32 allows 999 (https://www.sqlite.org/limits.html)."""
 APPLICATION_ID: int = 0x72697077
 """Application id in the header of a database: `ripw` (https://sqlite.org/fileformat.html)."""
 
@@ -241,8 +242,9 @@ def select_in(
     database: Connection, statement: str, values: Sequence[Any], before: Sequence[Any] = ()
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a statement with a list of values, in batches, because SQLite limits the length of the list."""
-    for some in batches(values):
+    for at in range(0, len(values), _MAX_VARIABLES):
         check()
+        some = values[at : at + _MAX_VARIABLES]
         yield from database.execute(statement.format(",".join("?" * len(some))), (*before, *some))
 
 
