@@ -594,8 +594,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "results behind links are checked",
         "workspace/scope.py",
-        "scope = replace(scope, notes=(*scope.notes, FOLLOW_NOTE), allowed=holds)",
-        "scope = replace(scope, notes=(*scope.notes, FOLLOW_NOTE), allowed=None)",
+        "FOLLOW_NOTE), allowed=holds)",
+        "FOLLOW_NOTE), allowed=None)",
         "workspace/test_workspace.py::test_followed_links_never_show_files_outside_the_roots",
     ),
     Guard(
@@ -1013,8 +1013,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "the file of read_file is located in the sandbox",
         "workspace/read_file.py",
-        "location = await run.call(lambda: locate(settings, arguments.path, arguments.rev))",
-        'location = RootLocation("/", (f"{settings.sandbox.roots[0]}/{arguments.path}".lstrip("/"),), "")',
+        "lambda: locate(settings, arguments.path, arguments.rev)",
+        'lambda: RootLocation("/", (f"{settings.sandbox.roots[0]}/{arguments.path}".lstrip("/"),), "")',
         "workspace/test_hostile.py::test_no_file_outside_the_roots_is_opened",
     ),
     Guard(
@@ -1229,5 +1229,62 @@ GUARDS: tuple[Guard, ...] = (
         "            self._check(before, removed.text, {})",
         "            pass",
         "_agents/test_texts.py::test_settings_below_the_block_of_toml_are_not_moved_into_another_table",
+    ),
+    # -- Revisions and history --
+    Guard(
+        "no textconv and no external diff of a configuration is started for a log",
+        "sources/git_log.py",
+        '_NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")',
+        "_NO_PROGRAMS = ()",
+        "workspace/test_history.py::test_nothing_is_started_that_a_tree_or_configuration_names",
+    ),
+    Guard(
+        "no textconv is started for the origins of lines",
+        "sources/git_log.py",
+        '"--porcelain", "--no-textconv", ',
+        '"--porcelain", ',
+        "workspace/test_history.py::test_nothing_is_started_that_a_tree_or_configuration_names",
+    ),
+    Guard(
+        "no fsmonitor is started for a difference",
+        "sources/git_process.py",
+        '"-c", "core.fsmonitor=false", ',
+        "",
+        "workspace/test_history.py::test_nothing_is_started_that_a_tree_or_configuration_names",
+    ),
+    Guard(
+        "commits of denied files alone are not listed",
+        "workspace/history.py",
+        "return bool(path) and (self._denied is None or self._denied.allows(path))",
+        "return bool(path)",
+        "workspace/test_history.py::test_denied_files_are_in_no_log_and_in_no_difference",
+    ),
+    Guard(
+        "a file that had a denied name is an added file in a difference",
+        "workspace/history.py",
+        "        if shows and not showed:",
+        "        if False:",
+        "workspace/test_history.py::test_denied_files_are_in_no_log_and_in_no_difference",
+    ),
+    Guard(
+        "what matches in a denied file changes no answer about the history of a file",
+        "workspace/history.py",
+        "            if is_file and self._denied:",
+        "            if False:",
+        "workspace/test_history.py::test_denied_files_are_in_no_log_and_in_no_difference",
+    ),
+    Guard(
+        "secrets in commits and differences are masked",
+        "workspace/history.py",
+        "return self._settings.redact(text, 1).text if self._settings.redact else text",
+        "return text",
+        "workspace/test_history.py::test_secrets_are_masked_in_messages_lines_and_differences",
+    ),
+    Guard(
+        "a path of a revision is denied by its name there, whatever the disk has",
+        "workspace/revision.py",
+        '        if glob := sandbox.deny.glob_of(relative, folder=kind in ("tree", "")):',
+        "        if glob := None:",
+        "workspace/test_revisions.py::test_denied_paths_are_denied_under_any_kind_they_have_in_the_revision",
     ),
 )
