@@ -64,6 +64,7 @@ TOOLS = {
     "codebase_search": {"query": "needle"},
     "find_references": {"name": "needle"},
     "read_file": {"path": "src/a.py"},
+    "history": {},
 }
 INDEX_TOOLS = ("index_codebase", "index_status", "index_health_check")
 MODES = ("legacy", "auto")

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from ripwrap._ranking.word_query import parse_query, rough_stem
-from ripwrap.workspace.history import CommitMessages
+from ripwrap.workspace.commit_messages import CommitMessages
 from support.effort import times
 
 WORDS = (

@@ -27,6 +27,7 @@ BASES: Mapping[str, Mapping[str, Any]] = {
     "codebase_search": {"query": "secret"},
     "read_file": {"path": "a/b/file.py"},
     "find_references": {"name": "needle"},
+    "history": {},
     "index_codebase": {},
     "index_status": {},
     "index_health_check": {},

@@ -225,7 +225,7 @@ def walk(root: str, rg: str, index: str, copy: str) -> int:
     writer = sync.Workspace(copy, rg=rg, deny=GLOBS, write=True)
     listing = {"find_files", "ls", "tree"}
     offers = {
-        plain: {*listing, "grep_content", "codebase_search", "find_references", "read_file", "resolve"},
+        plain: {*listing, "grep_content", "codebase_search", "find_references", "read_file", "history", "resolve"},
         named: listing,
         counted: {*listing, "grep_content", "find_references", "read_file"},
         indexed: {"grep_content", "codebase_search", "index_codebase", "index_status", "index_health_check"},

@@ -22,7 +22,7 @@ from support import offline
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SNAPSHOTS = Path(__file__).parent.parent / "data" / "frameworks"
-NAMES = ("grep_content", "find_files", "ls", "tree", "codebase_search", "find_references", "read_file")
+NAMES = ("grep_content", "find_files", "ls", "tree", "codebase_search", "find_references", "read_file", "history")
 JSON_TYPES: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer"},

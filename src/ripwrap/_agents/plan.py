@@ -19,8 +19,8 @@ from ripwrap._text import cut_text
 NAME = "ripwrap"
 DESCRIPTION = (
     "Search and read code with the ripwrap tools (grep_content, find_files, codebase_search, find_references, ls, "
-    "tree, read_file) instead of grep, find and cat in a shell. Use when looking for a text, a name, a file or the "
-    "code behind a question."
+    "tree, read_file, history) instead of grep, find, cat and git log in a shell. Use when looking for a text, a name, "
+    "a file, the code behind a question, or the commit that changed it."
 )
 BODY = """\
 # Search with ripwrap
@@ -37,6 +37,7 @@ such as Grep and Glob.
 | find the definitions and uses of a name | `find_references` |
 | list a directory, or directories as a tree | `ls`, `tree` |
 | read a file or a range of its lines | `read_file` |
+| see which commits changed a file, text or lines, and what a commit changed | `history` |
 | see the definitions of a file, before you read a long one | `read_file` with `outline` |
 
 - Begin with `grep_content` if you know a name or a text, and with `codebase_search` if you do not.

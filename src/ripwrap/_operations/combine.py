@@ -19,7 +19,7 @@ from ripwrap.options import SearchOptions, StrPath, check_timeout
 from ripwrap.places.items import Candidates, ItemPlace
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
-_ARGUMENTS = ("all_of", "any_of", "none_of", "cwd", "paths", "rg")
+ARGUMENTS = ("all_of", "any_of", "none_of", "cwd", "paths", "rg")
 _BLOCK = 1 << 20
 
 
@@ -73,22 +73,22 @@ async def files_matching(
         raise ValueError(HintedText("no pattern given; pass ", *names))
     unsorted = without_options(options, ("sort", "sortr"))
     patterns = (*every, *some, *none)
-    query = placed_search("files_matching()", patterns, cwd, paths, unsorted, arguments=_ARGUMENTS)
-    conditions = [_Condition((one,), matching=True) for one in sorted(every, key=lambda one: _commonness(options, one))]
-    conditions += [_Condition(some, matching=True)] if some else []
-    conditions += [_Condition(none, matching=False)] if none else []
+    query = placed_search("files_matching()", patterns, cwd, paths, unsorted, arguments=ARGUMENTS)
+    conditions = [Condition((one,), matching=True) for one in sorted(every, key=lambda one: commonness(options, one))]
+    conditions += [Condition(some, matching=True)] if some else []
+    conditions += [Condition(none, matching=False)] if none else []
     return await run_matching(AsyncRunner(rg), query, conditions, timeout=None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Condition:
+class Condition:
     """Condition on a file."""
 
     patterns: tuple[str, ...]
     matching: bool
 
 
-def _alone(query: Query, condition: _Condition) -> list[_Condition]:
+def _alone(query: Query, condition: Condition) -> list[Condition]:
     """Return the conditions to search for one by one: with `invert_match`, one for each pattern.
 
     In one run with several patterns, only a line that matches none of them would count.
@@ -98,7 +98,7 @@ def _alone(query: Query, condition: _Condition) -> list[_Condition]:
     return [replace(condition, patterns=(pattern,)) for pattern in condition.patterns]
 
 
-def _commonness(options: SearchOptions, pattern: str) -> int:
+def commonness(options: SearchOptions, pattern: str) -> int:
     """Return a sort key that is lower for a pattern with longer literals; 0 for a pattern without literals."""
     required = required_literals([pattern], options)
     return 0 if required is None else -_length(required)
@@ -114,7 +114,7 @@ def _length(required: Required) -> int:
 async def run_matching(
     run: Runner,
     query: Query,
-    conditions: Sequence[_Condition],
+    conditions: Sequence[Condition],
     *,
     timeout: float | None,  # noqa: ASYNC109
 ) -> list[str]:
@@ -136,14 +136,14 @@ async def run_matching(
     return sorted(map(unmarked, left), key=lambda path: path_order(os.fsencode(path)))
 
 
-def _first_step(query: Query, condition: _Condition) -> Step[ListingCollector[str]]:
+def _first_step(query: Query, condition: Condition) -> Step[ListingCollector[str]]:
     mode: Mode = "files-with-matches" if condition.matching else "files-without-match"
     query = replace(query, patterns=condition.patterns, mode=mode, numbered="")
     counts, matching = query.counts, condition.matching
     return Step(query, lambda: ListingCollector[str](listing_decoder(counts=counts, matching=matching)), None)
 
 
-async def _matching(run: Runner, query: Query, condition: _Condition, left: set[str], binary: set[str]) -> set[str]:
+async def _matching(run: Runner, query: Query, condition: Condition, left: set[str], binary: set[str]) -> set[str]:
     """Return the files of `left` in which at least one pattern of the condition matches; see `_binary()`."""
     paths = sorted(left)
     if left and not _can_name_files(query):

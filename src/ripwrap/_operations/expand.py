@@ -109,8 +109,8 @@ async def expand(
     if isinstance(match, RankedChunk):
         path, first, text, symbol = match.path, match.start_line, match.text, match.symbol
     else:
-        path, first, text, symbol = match.path, _line_of(match), match.lines, None
-    texts = _split_lines(raw_bytes(text))
+        path, first, text, symbol = match.path, line_of(match), match.lines, None
+    texts = split_lines(raw_bytes(text))
     request = ExpandRequest(
         cwd=os.fspath(cwd or os.curdir),
         path=path,
@@ -138,7 +138,7 @@ class ExpandRequest:
     max_lines: int | None
 
 
-def _line_of(match: Match | Context) -> int:
+def line_of(match: Match | Context) -> int:
     if match.line_number is None:
         raise ValueError(HintedText("the match has no line number; search without ", _NO_LINE_NUMBER))
     if match.line_terminator == "\0":
@@ -252,7 +252,7 @@ def _texts(lines: Iterator[str]) -> Iterator[str]:
         yield plain if plain.isascii() else text_of(raw_bytes(plain))
 
 
-def _split_lines(raw: bytes) -> list[bytes]:
+def split_lines(raw: bytes) -> list[bytes]:
     return [line.removesuffix(b"\r") for line in raw.removesuffix(b"\n").split(b"\n")]
 
 

@@ -129,7 +129,7 @@ def search(
     refuse_context("search()", options)
     answer: MatchAnswer
     if captures:
-        groups = read_groups(patterns := _single_pattern(pattern, options), options)
+        groups = read_groups(patterns := single_pattern(pattern, options), options)
         query = capturing_query("search()", patterns, groups, cwd, paths, options)
         answer = CaptureAnswer(check_limit(limit), groups)
     else:
@@ -171,7 +171,7 @@ def refuse_context(operation: str, options: SearchOptions) -> None:
             raise ValueError(HintedText(Hint(name, kind="omit"), wrong, "; leave it out"))
 
 
-def _single_pattern(pattern: str | Sequence[str], options: SearchOptions) -> Sequence[str]:
+def single_pattern(pattern: str | Sequence[str], options: SearchOptions) -> Sequence[str]:
     """Return the pattern of a search with `captures`, as the only one of a list; refuse options without groups."""
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     if len(patterns) > 1:

@@ -158,7 +158,7 @@ class ChangeWaiter:
 _ByFile: TypeAlias = dict[str | None, tuple[Match, ...]]
 
 _EXCLUDE = os.path.join(".git", "info", "exclude")
-_NOT_OF_WATCH = ("limit", "inside", "captures", "on_progress", "on")
+NOT_OF_WATCH = ("limit", "inside", "captures", "on_progress", "on")
 """Arguments of `search()` that `watch()` does not have."""
 
 
@@ -203,7 +203,7 @@ def watch(
     It also raises what `search()` raises, for the first search and for each later search.
     """
     refuse_places("watch()", options)
-    for name in _NOT_OF_WATCH:
+    for name in NOT_OF_WATCH:
         if name in options:
             raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to watch(); leave it out"))
     paths = several_paths(paths)

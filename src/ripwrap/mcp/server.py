@@ -279,6 +279,7 @@ INSTRUCTIONS = (
     (("codebase_search",), "If you do not know the names in the code, search with codebase_search."),
     (("find_references",), "find_references lists the definitions and uses of a name."),
     (("read_file",), "Read only the lines that you need with read_file."),
+    (("history",), "history shows the commits that changed a file, a text or lines, and their changes."),
     (("find_files", "ls", "tree"), "find_files, ls and tree show which files there are."),
     (
         ("grep_content",),

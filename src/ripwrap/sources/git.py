@@ -18,7 +18,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from types import MappingProxyType
 from typing import TypeVar, cast
@@ -415,6 +415,10 @@ class RevisionSource(GitSource, NamedSource):
             return commit, "link", os.fsdecode(self._git.read("cat-file", "blob", oid)[:_MAX_TARGET_BYTES])
         return commit, mode and ("file" if mode.startswith(REGULAR) else "tree"), ""
 
+    def open_commit(self) -> str:
+        """Return the commit that the revision names."""
+        return self._open("commit")
+
     def names(self) -> Iterator[str]:
         """Yield the paths of the selected files."""
         return self._names(self._entries())
@@ -487,6 +491,11 @@ class RevisionTree:
         )
         source.deadline = None if timeout is None else time.monotonic() + timeout
         return source
+
+    def resolve(self, rev: str, timeout: float | None) -> str:
+        """Return the commit that another revision names."""
+        with closing(replace(self, commit=rev).source((), timeout)) as source:
+            return source.open_commit()
 
     def git(self, max_bytes: int) -> Git:
         """Return the runner of git in the repository."""

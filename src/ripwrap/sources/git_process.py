@@ -66,11 +66,12 @@ _NOWHERE = {"GIT_DIR": os.path.join(os.sep, "nonexistent-repository")}
 
 _GLOBAL_OPTIONS = (
     *("--no-pager", "-c", "log.diffMerges=separate", "-c", "core.bigFileThreshold=16m"),
-    *("-c", "core.multiPackIndex=false"),
+    *("-c", "core.multiPackIndex=false", "-c", "core.fsmonitor=false", "-c", "diff.relative=false"),
 )
 """Options before the command. They override the user's `log.diffMerges`, with which `git log -m` could hide changes,
 and let git copy large blobs without holding them in memory. A multi-pack-index is not read, because it names packs by
-paths, which git does not check: `../` leads to another repository. Each pack also has its own index.
+paths, which git does not check: `../` leads to another repository. Each pack also has its own index. `git diff` would
+start the user's fsmonitor.
 """
 
 PLAIN_LOG = (*("--no-show-signature", "--no-color", "--no-notes", "--no-mailmap", "--no-follow", "--encoding=UTF-8"),)

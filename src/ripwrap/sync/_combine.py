@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Unpack
 
-from ripwrap._operations.combine import _ARGUMENTS, _commonness, _Condition, run_matching
+from ripwrap._operations.combine import ARGUMENTS, Condition, commonness, run_matching
 from ripwrap._ripgrep.query import without_options
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
@@ -64,8 +64,8 @@ def files_matching(
         raise ValueError(HintedText("no pattern given; pass ", *names))
     unsorted = without_options(options, ("sort", "sortr"))
     patterns = (*every, *some, *none)
-    query = placed_search("files_matching()", patterns, cwd, paths, unsorted, arguments=_ARGUMENTS)
-    conditions = [_Condition((one,), matching=True) for one in sorted(every, key=lambda one: _commonness(options, one))]
-    conditions += [_Condition(some, matching=True)] if some else []
-    conditions += [_Condition(none, matching=False)] if none else []
+    query = placed_search("files_matching()", patterns, cwd, paths, unsorted, arguments=ARGUMENTS)
+    conditions = [Condition((one,), matching=True) for one in sorted(every, key=lambda one: commonness(options, one))]
+    conditions += [Condition(some, matching=True)] if some else []
+    conditions += [Condition(none, matching=False)] if none else []
     return run_blocking(run_matching(BlockingRunner(rg, timeout=timeout), query, conditions, timeout=timeout))

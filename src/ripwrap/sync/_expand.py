@@ -4,7 +4,7 @@
 import os
 
 from ripwrap._code.enclosing import LineSpan
-from ripwrap._operations.expand import EXPAND_LINES, ExpandRequest, ExpandTo, _line_of, _split_lines, run_expand
+from ripwrap._operations.expand import EXPAND_LINES, ExpandRequest, ExpandTo, line_of, run_expand, split_lines
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap._text import raw_bytes
 from ripwrap.errors import Hint, HintedText, named_paths
@@ -81,8 +81,8 @@ def expand(
     if isinstance(match, RankedChunk):
         path, first, text, symbol = match.path, match.start_line, match.text, match.symbol
     else:
-        path, first, text, symbol = match.path, _line_of(match), match.lines, None
-    texts = _split_lines(raw_bytes(text))
+        path, first, text, symbol = match.path, line_of(match), match.lines, None
+    texts = split_lines(raw_bytes(text))
     request = ExpandRequest(
         cwd=os.fspath(cwd or os.curdir),
         path=path,

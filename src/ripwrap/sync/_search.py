@@ -8,10 +8,10 @@ from ripwrap._operations.search import (
     CaptureAnswer,
     MatchAnswer,
     MessageAnswer,
-    _single_pattern,
     capturing_query,
     read_groups,
     refuse_context,
+    single_pattern,
 )
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream_blocking
@@ -125,7 +125,7 @@ def search(
     refuse_context("search()", options)
     answer: MatchAnswer
     if captures:
-        groups = read_groups(patterns := _single_pattern(pattern, options), options)
+        groups = read_groups(patterns := single_pattern(pattern, options), options)
         query = capturing_query("search()", patterns, groups, cwd, paths, options)
         answer = CaptureAnswer(check_limit(limit), groups)
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Unpack
 
 from ripwrap._operations.search import refuse_context
-from ripwrap._operations.watch import _NOT_OF_WATCH, QUIET_SECONDS, WatchRequest, run_watch_blocking
+from ripwrap._operations.watch import NOT_OF_WATCH, QUIET_SECONDS, WatchRequest, run_watch_blocking
 from ripwrap._ripgrep.command import several_paths
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
@@ -62,7 +62,7 @@ def watch(
     It also raises what `search()` raises, for the first search and for each later search.
     """
     refuse_places("watch()", options)
-    for name in _NOT_OF_WATCH:
+    for name in NOT_OF_WATCH:
         if name in options:
             raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to watch(); leave it out"))
     paths = several_paths(paths)

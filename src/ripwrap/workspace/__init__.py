@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ripwrap.workspace.find_references import FindReferencesOptions, FindReferencesResult
     from ripwrap.workspace.grep_content import GrepContentOptions
     from ripwrap.workspace.grep_content_models import ContentMatch, GrepContentResult
+    from ripwrap.workspace.history import HistoryOptions, HistoryResult, LoggedChange
     from ripwrap.workspace.index_results import (
         IndexCodebaseResult,
         IndexedRoot,
@@ -45,6 +46,8 @@ __all__ = [
     "FindReferencesResult",
     "GrepContentOptions",
     "GrepContentResult",
+    "HistoryOptions",
+    "HistoryResult",
     "IndexCodebaseResult",
     "IndexHealthResult",
     "IndexStatusResult",
@@ -52,6 +55,7 @@ __all__ = [
     "LineBlock",
     "ListEntry",
     "ListResult",
+    "LoggedChange",
     "LsOptions",
     "ReadFileOptions",
     "ReadFileResult",
@@ -78,6 +82,7 @@ _NAMES = {
     "workspace.find_references": "FindReferencesOptions FindReferencesResult",
     "workspace.grep_content": "GrepContentOptions",
     "workspace.grep_content_models": "ContentMatch GrepContentResult",
+    "workspace.history": "HistoryOptions HistoryResult LoggedChange",
     "workspace.index_results": (
         "IndexCodebaseResult IndexedRoot IndexHealthResult IndexStatusResult RootHealth RootStatus"
     ),

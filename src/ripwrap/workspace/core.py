@@ -23,6 +23,7 @@ from ripwrap.workspace.dispatch import BaseWorkspace
 from ripwrap.workspace.find_files import FindFilesMethods
 from ripwrap.workspace.find_references import FindReferencesMethods
 from ripwrap.workspace.grep_content import GrepContentMethods
+from ripwrap.workspace.history import HistoryMethods
 from ripwrap.workspace.index_codebase_tools import IndexMethods
 from ripwrap.workspace.listing import ListingMethods
 from ripwrap.workspace.raw_files import RawFileMethods
@@ -41,6 +42,7 @@ class Workspace(
     CodebaseSearchMethods,
     FindReferencesMethods,
     ReadFileMethods,
+    HistoryMethods,
     IndexMethods,
     ResolveMethods,
     ReplaceContentMethods,
@@ -49,8 +51,8 @@ class Workspace(
 ):
     """Tools with which agents search, list and read files in some directories.
 
-    There are seven tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search`, `find_references` and
-    `read_file`. Each tool returns a text for a language model. The text has a maximum length and a fixed order, and
+    There are eight tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search`, `find_references`, `read_file`
+    and `history`. Each tool returns a text for a language model. The text has a maximum length and a fixed order, and
     says what is left out. If an argument is wrong or the call fails, the tool does not raise an error. It returns a
     text that begins with `Error: ` and says what to do. Each tool has a twin whose name ends in `_result`. The twin
     returns a Pydantic model, whose `str()` is the text, and raises errors.
@@ -76,7 +78,7 @@ class Workspace(
 
     Attributes:
         roots: Real paths of the directories that the tools may use.
-        tools: Methods to register in a framework: the seven tools, and the further tools of `index`, `anchors` and
+        tools: Methods to register in a framework: the eight tools, and the further tools of `index`, `anchors` and
             `write` if these are set.
         SECRETS: Globs for `deny` that match files which usually contain keys, passwords or tokens.
     """

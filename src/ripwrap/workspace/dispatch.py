@@ -41,7 +41,7 @@ from ripwrap.workspace.tool import AnyTool, Memory, ToolCall, tools_of
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
-    from ripwrap.workspace.history import CommitHistory
+    from ripwrap.workspace.commit_messages import CommitHistory
     from ripwrap.workspace.index_tools import Indexes
 else:
     Embedder = Any  # annotations can be evaluated without loading the index
@@ -247,7 +247,7 @@ class ToolDispatcher:
     def history(self) -> "CommitHistory":
         """Return the commits of the roots."""
         if self._history is None:
-            from ripwrap.workspace.history import CommitHistory  # late: it imports the reader of git
+            from ripwrap.workspace.commit_messages import CommitHistory  # late: it imports the reader of git
 
             allowed = (*self.settings.sandbox.roots, *self.settings.repositories)
             self._history = CommitHistory(allowed, self.settings.timeout)

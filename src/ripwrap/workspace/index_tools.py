@@ -30,7 +30,7 @@ from ripwrap.options import StrPath
 from ripwrap.places.items import Candidates
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import spell_as_argument
-from ripwrap.workspace.history import CommitHistory
+from ripwrap.workspace.commit_messages import CommitHistory
 from ripwrap.workspace.index_results import (
     IndexCodebaseResult,
     IndexedRoot,

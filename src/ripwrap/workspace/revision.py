@@ -32,9 +32,15 @@ MAX_MEMBER_BYTES = 32 << 20
 
 
 def locate_in_revision(
-    sandbox: Sandbox, repositories: Sequence[str], rev: str, path: str, timeout: float | None
+    sandbox: Sandbox,
+    repositories: Sequence[str],
+    rev: str,
+    path: str,
+    timeout: float | None,
+    *,
+    must_exist: bool = True,
 ) -> RootLocation:
-    """Return the location of a path in a revision; blocking.
+    """Return the location of a path in a revision; blocking. A path that need not exist is taken for that of a file.
 
     The root must contain the repository with all directories that it uses, unless `repositories` have them.
     """
@@ -54,9 +60,11 @@ def locate_in_revision(
             continue
         except FileNotFoundError:  # the revision does not have the root
             continue
-        if glob := sandbox.deny.glob_of(relative, folder=kind == "tree"):
+        if glob := sandbox.deny.glob_of(relative, folder=kind in ("tree", "")):
             said = f'{shown_path(path)} is denied by "{glob}"; pass another path'
             raise AccessDeniedError(said, path=path, roots=sandbox.roots, denied_by=glob)
+        if not kind and not must_exist:
+            kind = "file"
         if kind in ("link", "submodule"):
             raise _no_file_error(path, relative.replace(os.sep, "/"), rev, kind, detail)
         if kind:

@@ -20,7 +20,7 @@ from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import ReportProgress, Settings
 
 if TYPE_CHECKING:
-    from ripwrap.workspace.history import CommitHistory
+    from ripwrap.workspace.commit_messages import CommitHistory
     from ripwrap.workspace.index_tools import Indexes
 
 
