@@ -317,8 +317,8 @@ _COMMAND = "Two thirds of it is the import of Pydantic; argparse, with the flags
 _LIST = "The list is read from a file, and the tools are imported after it was sent."
 _SERVER = "What is left are the models of results and arguments, from which the schemas of the tools are made."
 _RANK = (
-    "rg counts the words in all files first. Half of the rest is SQLite's, which tokenizes the 40 best files for each "
-    "query; the other half splits camel case and finds the definitions."
+    "rg counts the words in all files first. Then the words are counted in the chunks of the 40 best files, and the "
+    "definitions of these files are found."
 )
 _COLUMNS = (
     "One regular expression splits a chunk at its matches, all texts are parsed as one JSON array, and paths and spans "

@@ -403,9 +403,9 @@ def postings_of(home: Path) -> Path:
     return found
 
 
-UNUSED_CONTENTS = "INSERT INTO blob (path, digest, names) VALUES ('x', x'00', x'')"
+UNUSED_CONTENTS = "INSERT INTO blob (path, digest, names, code) VALUES ('x', x'00', x'', x'')"
 DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
-    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 0, 4, 1, 1, x'00', NULL)", "rebuild"),
+    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 4, 1, 1, x'00', NULL)", "rebuild"),
     "fewer chunks": ("DELETE FROM chunk WHERE id = 1", "rebuild"),
     "a count of words": ("UPDATE postings SET documents = 1", "refresh"),
     "words of other contents": ("UPDATE postings SET folder = 'postings-0123456789abcdef'", "refresh"),

@@ -1053,6 +1053,27 @@ GUARDS: tuple[Guard, ...] = (
         "workspace/test_grep_items.py::test_member_is_denied_with_and_without_the_names_before_its_dots",
     ),
     Guard(
+        "a member of an archive that is named as path may be denied",
+        "workspace/revision.py",
+        "if not allows(chosen):",
+        "if not chosen:",
+        "workspace/test_places.py::test_member_of_an_archive_is_denied_and_bounded_as_in_a_search",
+    ),
+    Guard(
+        "a member of an archive that is named as path has a limit",
+        "workspace/revision.py",
+        "Bounds(member_bytes=MAX_MEMBER_BYTES)",
+        "Bounds()",
+        "workspace/test_places.py::test_member_of_an_archive_is_denied_and_bounded_as_in_a_search",
+    ),
+    Guard(
+        "a replacement in lines of a file is refused",
+        "workspace/replace_content.py",
+        "if location.lines:",
+        "if False:",
+        "workspace/test_places.py::test_replacement_in_a_place_is_refused",
+    ),
+    Guard(
         "each line of a part of a document may be one of a key",
         "workspace/grep_items.py",
         "scanned = 0 if above else min(",

@@ -220,7 +220,7 @@ def _units(text: str, code: CodeNames) -> tuple[_Unit, ...]:
             names += [name, f"{around}_{name}"] if around else [name]
     begins.setdefault(0, (math.inf, []))
     order = sorted(begins)
-    offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    offsets = list(accumulate(map((1).__add__, map(len, lines)), initial=0))
     units: list[_Unit] = []
     for place, first in enumerate(order):
         last = order[place + 1] if place + 1 < len(order) else len(lines)

@@ -256,7 +256,7 @@ _MAX_SHOWN_CHARS = 100
 _MIN_STEM_CHARS = 3
 """Minimum number of characters that remain of a word when an ending, such as `ing`, is removed."""
 
-_CAMEL_CASE = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))")
+_CAMEL_CASE = re.compile(r"([A-Z])(?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))")
 _KINDS = bytes.maketrans(f"{ascii_letters}{digits}".encode(), b"a" * 26 + b"A" * 26 + b"0" * 10)
 """Table for `bytes.translate()`: `A` for an uppercase letter, `a` for a lowercase letter, `0` for a digit."""
 _WORD = re.compile(r"\w+")
@@ -518,7 +518,11 @@ def _pairs(run: str) -> Iterator[str]:
 
 def split_camel_case(text: str) -> str:
     """Put spaces between the parts of identifiers in camel case: `getHTTPResponse` becomes `get HTTP Response`."""
-    return _CAMEL_CASE.sub(r" \g<0>", text) if _may_have_camel_case(text) else text
+    if not _may_have_camel_case(text):
+        return text
+    parts = _CAMEL_CASE.split(text)  # `sub()` would run Python code for each match before Python 3.12
+    parts[1::2] = [f" {letter}" for letter in parts[1::2]]
+    return "".join(parts)
 
 
 def _may_have_camel_case(text: str) -> bool:

@@ -65,10 +65,7 @@ class IndexResults:
     incomplete: str = ""
 
     def explained(self) -> list[RankedChunk]:
-        """Return the results; the `reasons` of each result say if embeddings were not used, or if some are missing.
-
-        Without an embedder, the results are returned unchanged.
-        """
+        """Return the results; the `reasons` of each result say if embeddings were not used, or if some are missing."""
         note = f"without embeddings: {self.unavailable}" if self.unavailable else f"{self.incomplete}"
         if not note:
             return self.chunks

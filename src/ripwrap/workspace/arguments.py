@@ -609,11 +609,12 @@ def _meant(name: str, value: Any, names: Mapping[str, str]) -> dict[str, Any]:
 @functools.cache
 def _names(model: type[ToolArguments]) -> dict[str, str]:
     """Map each name that is accepted for an argument to the argument's own name."""
-    names: dict[str, str] = {}
+    own = {name: name for name in model.model_fields}
+    names = {**own}
     for table in (_OTHER_NAMES, ALIASES):
         names |= {alias: name for name in reversed(model.model_fields) for alias in table.get(name, ())}
-    names |= {**model.also, **{name: name for name in model.model_fields}}
-    return {word: names[name] for word, name in WORDS.items() if name in names} | names
+    names |= {**model.also, **own}
+    return own | {word: names[name] for word, name in WORDS.items() if name in names} | names
 
 
 def _error_text(problem: ErrorDetails, names: Mapping[str, str]) -> str:

@@ -136,7 +136,7 @@ class Lines:
         r"""Compute the offsets of the lines of a text, given without "\n" at their ends."""
         self.text = text
         self.lines = lines
-        self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+        self._starts = list(accumulate(map((1).__add__, map(len, lines)), initial=0))  # no Python code for a line
         self._starts[-1] = len(text)
         self.count: int = len(lines) - (lines[-1] == "")  # no line follows the last "\n"
 
@@ -271,7 +271,7 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> Co
     A definition of up to 2,000 characters is one chunk, with what stands directly above it; a larger one is split into
     the definitions in it, or into parts that overlap. Small neighbours are joined.
     """
-    long = len(max(text.split("\n"), key=len)) > MAX_LINE_CHARS
+    long = max(map(len, text.split("\n"))) > MAX_LINE_CHARS
     outline = None if long else parse_outline(path, text, timeout=timeout)
     if outline is None:
         return CodeChunks(window_chunks(text))
