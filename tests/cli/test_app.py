@@ -298,7 +298,7 @@ def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
     )
     shown = output("rank", "CookieJar", cwd=folder).splitlines()
     assert re.fullmatch(r"src/jar\.py:1-10  CookieJar  \d+\.\d\d", shown[0])
-    assert shown[1] == '  defines "CookieJar"; path has "jar"'
+    assert re.fullmatch(r'  defines "CookieJar"; path has "jar"; BM25 \d+\.\d', shown[1])
     assert shown[2:9] == [
         "  1:class CookieJar:",
         "  2:    x = 1",
@@ -306,8 +306,10 @@ def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
         "  … 4 more lines",
     ]
     blank = plant({"c.py": "cookie\n" + "\n" * 8, "d.py": "cookie\n" * 7})
-    said = output("rank", "cookie", "c.py", cwd=blank)  # Blank lines and BM25 0.0 are omitted
-    assert re.fullmatch(r"c\.py:1-9  \d\.\d\d\n  1:cookie\n" + "".join(f"  {n}:\n" for n in range(2, 7)) + "\n", said)
+    said = output("rank", "cookie", "c.py", cwd=blank)  # the blank lines at the end are omitted
+    assert re.fullmatch(
+        r"c\.py:1-9  \d\.\d\d\n  BM25 \d\.\d\n  1:cookie\n" + "".join(f"  {n}:\n" for n in range(2, 7)) + "\n", said
+    )
     assert "\n  6:cookie\n  … 1 more line\n" in output("rank", "cookie", "d.py", cwd=blank)
     assert output("rank", "cookie jar", "src/b.js", "--limit=1", cwd=folder).startswith("src/b.js:1-1  ")
     (line,) = output("rank", "jar", "--json", "-g*.py", cwd=folder).splitlines()

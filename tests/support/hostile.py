@@ -114,6 +114,8 @@ TABLE: hostile_calls.Values = {
     "rev": REVISIONS,
     "inside": INSIDE,
     "ranges": RANGES,
+    "lines": RANGES,
+    "commit": REVISIONS,
     "anchor": ANCHORS,
     "replacement": REPLACEMENTS,
 }

@@ -123,6 +123,7 @@ TABLE: hostile_calls.Values = {
     "query": PATTERNS,
     "file_type": (*TYPES, *hostile.TYPES),
     "rev": REVISIONS,
+    "commit": REVISIONS,
     "anchor": tuple(f"{path}#{line}\u00b7k7q" for path in PATHS for line in (1, 2)),
 }
 """Hostile values of the arguments that are texts, by the name of the argument."""

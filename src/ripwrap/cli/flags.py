@@ -338,7 +338,7 @@ class PlaceFlags:
 class HistoryFlags:
     """Flags `--history` and `--since`, which read all versions of files."""
 
-    history: Annotated[bool, Option("Read all versions of files, up to --rev (--rev=--all: all refs)", PLACES)] = False
+    history: Annotated[bool, Option("Read all versions of files, up to --rev, or of all refs", PLACES)] = False
     since: Annotated[str | None, Option("With --history, only commits since DATE", PLACES, "DATE")] = None
 
     def asked(self) -> bool:

@@ -280,8 +280,9 @@ def _fit_to_budget(
 
     def further(used: int, last: int = MAX_DEFINITION_LINES) -> CodebaseSearchResult:
         """Return the answer with further results, which take the room that is left."""
-        new = [one for one in chunks[count:used] if (one.path, one.start_line) not in covered]
-        return answer([*best, *new], [*[MAX_DEFINITION_LINES] * (whole + len(new) - 1), last], len(chunks) - used)
+        new = (one for one in chunks[count:used] if (one.path, one.start_line) not in covered)
+        lines = [MAX_DEFINITION_LINES] * len(places := [*best, *new])
+        return answer(places, [*lines[1:], last][: len(places)], len(chunks) - used)
 
     used = count + bisect_left(
         range(count + 1, most + 1), True, key=lambda used: len(str(further(used))) > settings.max_chars
