@@ -409,7 +409,7 @@ async def test_index_of_the_old_format_is_rebuilt_with_one_log_line(
     assert (await index.status()).outdated
     assert await paths(index) == {"a.py", "b.md"}
     (record,) = caplog.records
-    assert record.message.endswith("is rebuilt: its tables have version 2 instead of 5")
+    assert record.message.endswith("is rebuilt: its tables have version 2 instead of 6")
 
 
 FULL = """

@@ -1232,25 +1232,18 @@ GUARDS: tuple[Guard, ...] = (
     ),
     # -- Revisions and history --
     Guard(
-        "no textconv and no external diff of a configuration is started for a log",
-        "sources/git_log.py",
-        '_NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")',
-        "_NO_PROGRAMS = ()",
-        "workspace/test_history.py::test_nothing_is_started_that_a_tree_or_configuration_names",
-    ),
-    Guard(
-        "no textconv is started for the origins of lines",
-        "sources/git_log.py",
-        '"--porcelain", "--no-textconv", ',
-        '"--porcelain", ',
-        "workspace/test_history.py::test_nothing_is_started_that_a_tree_or_configuration_names",
-    ),
-    Guard(
-        "no fsmonitor is started for a difference",
+        "no setting of the user, such as a textconv or an fsmonitor, has an effect on a history",
         "sources/git_process.py",
-        '"-c", "core.fsmonitor=false", ',
-        "",
+        '{"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}',
+        "{}",
         "workspace/test_history.py::test_nothing_is_started_that_a_tree_or_configuration_names",
+    ),
+    Guard(
+        "git reads no attributes of the tree for a history",
+        "sources/git_log.py",
+        "        self._git.leave_the_tree()\n",
+        "",
+        "workspace/test_hostile_deny.py::test_no_denied_file_is_opened_or_shown",
     ),
     Guard(
         "commits of denied files alone are not listed",

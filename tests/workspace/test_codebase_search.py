@@ -48,7 +48,7 @@ def test_codebase_search_without_an_index_ranks_current_files(api: str, shop: Pa
     text: str = Asked(api, shop).codebase_search("where is store_cookie defined", limit=1)
     assert text.startswith("src/cookies.py:1-2 in store_cookie\n  score ")
     assert "\n  1: def store_cookie(jar, cookie):\n  2:     jar.cookies.append(cookie)\n\n" in text
-    assert text.endswith("(The 1 best result, ranked without an index. A larger limit gives more.)")
+    assert text.endswith("(The 1 best result, ranked without an index. A larger limit gives more; offset=1 gives the next ones.)")
     found = Asked(api, shop).codebase_search_result("cookie", "src")
     assert [result.file for result in found.places] == ["src/cookies.py", "src/till.py"]
     assert (found.ranking, found.path, found.truncated) == ("files", "src", False)
@@ -274,7 +274,7 @@ def test_one_parser_process_serves_searches_after_edits_and_ends_with_the_worksp
 def test_codebase_search_text_fits_the_budget(plant: Plant) -> None:
     lines = "".join(f"    cookie = {number}  # {'x' * 30}\n" for number in range(20))
     root = plant({f"cookies/cookie{number}.py": f"def cookie{number}():\n{lines}" for number in range(12)})
-    sizes = (1000, 2000, 5000, 20_000)
+    sizes = (1000, 2300, 5000, 20_000)
     texts = [sync.Workspace(root, max_chars=size).codebase_search("cookie") for size in sizes]
     for size, text in zip(sizes, texts, strict=True):
         assert len(text) <= size
@@ -319,7 +319,7 @@ def test_pages_have_each_result_of_the_chosen_files_once(plant: Plant, given: di
     assert "No result from offset=99 on." in tools.codebase_search("cookie", offset=99)
 
 
-@pytest.mark.parametrize(("size", "places", "whole"), [(1000, 10, 0), (3000, 10, 3), (8000, 10, 10)])
+@pytest.mark.parametrize(("size", "places", "whole"), [(1000, 8, 0), (3000, 10, 3), (8000, 11, 10)])
 def test_small_budget_shows_the_best_results_whole_and_names_others(
     size: int, places: int, whole: int, plant: Plant
 ) -> None:
@@ -333,11 +333,16 @@ def test_small_budget_shows_the_best_results_whole_and_names_others(
 
 
 def test_blank_lines_that_are_left_out_are_not_announced(plant: Plant) -> None:
-    """`[2 more lines]` stands for lines that are all blank, and `BM25 0.0` says nothing."""
+    """`[2 more lines]` stands for lines that are all blank."""
     root = plant({"jar.py": "def cookie():\n    return 1\n\n\n", "x.py": "cookie = 1\n" + "x\n" * 110})
     asked = sync.Workspace(root)
     assert asked.codebase_search("cookie", path="jar.py").splitlines()[:-2] == [
-        *("jar.py:1-4 in cookie", '  score 3.15: defines "cookie"', "  1: def cookie():", "  2:     return 1"),
+        *(
+            "jar.py:1-4 in cookie",
+            '  score 3.15: defines "cookie"; BM25 0.8',
+            "  1: def cookie():",
+            "  2:     return 1",
+        ),
     ]
     (result,) = asked.codebase_search_result("cookie", path="jar.py").places
     assert result.snippet == "def cookie():\n    return 1\n\n"
@@ -384,6 +389,7 @@ def test_index_tools_exist_only_with_index(shop: Path, home: Path) -> None:
             "codebase_search",
             "find_references",
             "read_file",
+            "history",
         ]
         names = [tool.__name__ for tool in made(shop, index=home).tools]
         assert names == [*without, "index_codebase", "index_status", "index_health_check"]

@@ -382,7 +382,7 @@ def test_commits_are_counted_up_to_a_limit_and_the_time_limit_is_kept(
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
     stopped = sync.Workspace(repo.folder, timeout=4).history_result("f", rev="HEAD~10000", limit=100)
-    assert len(stopped.commits) == 50
+    assert len(stopped.commits) in (49, 50)  # the last one may have further files
     assert not stopped.exact
     assert stopped.truncated
     assert "stopped after 4 seconds" in str(stopped)

@@ -80,6 +80,8 @@ def answers_without_opening_a_denied_file(tmp_path: Path, what: str, *arguments:
     assert not {path for path in real if any(Path(path).is_relative_to(folder) for folder in folders)}
     tries = strace.events(strace.between(text, hostile.BEGIN, hostile.END), failed=True)
     tried = {name for event in tries if event.call.startswith("open") for name in event.names}
+    # git looks for attributes in an empty directory that it has in place of the tree
+    tried = {name for name in tried if not re.search(rf"^{re.escape(str(scratch))}/ripwrap-git-\w+/tree/", name)}
     assert not {name for name in tried if re.search(r"\.env|\.pem$|(^|/)id_", name, re.IGNORECASE)}
     changed = {name for event in happened if event.changes for name in event.names}
     assert not changed & secret

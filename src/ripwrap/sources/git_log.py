@@ -68,6 +68,8 @@ class LogReader:
     def __enter__(self) -> "LogReader":
         self._git.open()
         self._prefix = os.fsdecode(self._git.read("rev-parse", "--show-prefix").removesuffix(b"\n"))
+        self._path = posixpath.normpath(f"{self._prefix}{self._path}")
+        self._git.leave_the_tree()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -75,7 +77,7 @@ class LogReader:
 
     def log(self, *options: str, everywhere: bool = False) -> Generator[LoggedCommit]:
         """Yield the commits that `git log` shows with these options; those that change the path, or `everywhere`."""
-        everywhere = everywhere or (self._path == os.curdir and not self._prefix)
+        everywhere = everywhere or self._path == os.curdir
         with self._git.lines(*_LOG, *options, "--", *(() if everywhere else (self._path,))) as output:
             records, logged = output.records(), None
             for record in records:

@@ -144,6 +144,16 @@ class Git:
             raise
         self._variables = variables
 
+    def leave_the_tree(self) -> None:
+        """Let later commands read neither attributes, because the tree is an empty directory, nor the user's settings.
+
+        Both can name programs and files. git before 2.32 reads the settings all the same.
+        """
+        self._cwd = os.path.join(self._variables["GIT_DIR"], "tree")
+        os.makedirs(self._cwd, exist_ok=True)
+        nothing = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        self._variables = {**self._variables, **nothing, "GIT_WORK_TREE": self._cwd}
+
     def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "GitOutput":
         """Start a command of git in the repository, and return an `GitOutput`, from which its output can be read."""
         return self._start(self._cwd, self._variables, arguments, stdin)
