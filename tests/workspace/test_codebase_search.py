@@ -48,7 +48,9 @@ def test_codebase_search_without_an_index_ranks_current_files(api: str, shop: Pa
     text: str = Asked(api, shop).codebase_search("where is store_cookie defined", limit=1)
     assert text.startswith("src/cookies.py:1-2 in store_cookie\n  score ")
     assert "\n  1: def store_cookie(jar, cookie):\n  2:     jar.cookies.append(cookie)\n\n" in text
-    assert text.endswith("(The 1 best result, ranked without an index. A larger limit gives more; offset=1 gives the next ones.)")
+    assert text.endswith(
+        "(The 1 best result, ranked without an index. A larger limit gives more; offset=1 gives the next ones.)"
+    )
     found = Asked(api, shop).codebase_search_result("cookie", "src")
     assert [result.file for result in found.places] == ["src/cookies.py", "src/till.py"]
     assert (found.ranking, found.path, found.truncated) == ("files", "src", False)

@@ -28,7 +28,7 @@ _BLAME = ("blame", "--porcelain", "--no-textconv", "--ignore-revs-file=")
 _OF_LINE = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?\n")
 
 
-class FileChange(NamedTuple):
+class ChangedPath(NamedTuple):
     """Change of a file: its status in git, its paths, and the ids of its contents; an id is empty if there is none."""
 
     status: str
@@ -43,7 +43,7 @@ class LoggedCommit(NamedTuple):
 
     commit: Commit
     parents: tuple[str, ...]
-    changes: list[FileChange]
+    changes: list[ChangedPath]
 
 
 class Origin(NamedTuple):
@@ -107,7 +107,7 @@ class LogReader:
         """Return True if the repository lacks old commits."""
         return self._git.read("rev-parse", "--is-shallow-repository").strip() == b"true"
 
-    def changes(self, old: str, new: str) -> Generator[FileChange]:
+    def changes(self, old: str, new: str) -> Generator[ChangedPath]:
         """Yield the changed files between two commits; without the first, all files of the second are added."""
         commits = (old, new) if old else ("--root", "--no-commit-id", new)
         with self._git.lines(*_TREE, *commits, "--", self._path) as output:
@@ -117,7 +117,7 @@ class LogReader:
                 known = [oid if of.startswith(REGULAR) else "" for of, oid in ((old_mode, before), (mode, after))]
                 yield self._change(status, records)._replace(old=known[0], new=known[1])
 
-    def diff(self, change: FileChange) -> Iterator[bytes]:
+    def diff(self, change: ChangedPath) -> Iterator[bytes]:
         """Yield the lines of the difference of the contents of a file, from the first `@@` on."""
         if change.old and change.new:
             with closing(self._lines(*_DIFF, change.old, change.new)) as lines:
@@ -156,9 +156,9 @@ class LogReader:
                 while line and not line.endswith(b"\n"):
                     line = output.stdout.readline(MAX_RECORD_BYTES)
 
-    def _change(self, status: str, records: Iterator[bytes]) -> FileChange:
+    def _change(self, status: str, records: Iterator[bytes]) -> ChangedPath:
         first = self._name(next(records, b""))
-        return FileChange(status[0], first, self._name(next(records, b"")) if status[0] in "RC" else first)
+        return ChangedPath(status[0], first, self._name(next(records, b"")) if status[0] in "RC" else first)
 
     def _name(self, path: bytes) -> str:
         name = os.fsdecode(path)

@@ -15,7 +15,7 @@ from ripwrap._text import as_utf8, in_seconds, plural, shown_path
 from ripwrap.errors import SearchError
 from ripwrap.models import Model
 from ripwrap.sources.git import RevisionTree
-from ripwrap.sources.git_log import FileChange, LoggedCommit, LogReader
+from ripwrap.sources.git_log import ChangedPath, LoggedCommit, LogReader
 from ripwrap.workspace.arguments import (
     MAX_QUOTED_CHARS,
     TOOL_ERRORS,
@@ -317,7 +317,7 @@ class _History:
     def _shows(self, path: str) -> bool:
         return bool(path) and (self._denied is None or self._denied.allows(path))
 
-    def _visible(self, change: FileChange) -> FileChange | None:
+    def _visible(self, change: ChangedPath) -> ChangedPath | None:
         """Return a change without the name and content of a file that the tools may not show."""
         shows, showed = self._shows(change.path), self._shows(change.old_path)
         if shows and not showed:
@@ -326,7 +326,7 @@ class _History:
             return change._replace(status="D", path=change.old_path, new="")
         return change if shows else None
 
-    def _rows(self, changes: Sequence[FileChange]) -> Iterator[tuple[int, str]]:
+    def _rows(self, changes: Sequence[ChangedPath]) -> Iterator[tuple[int, str]]:
         """Yield the lines of a difference, each with the number of its file; the first of each file names it."""
         for number, change in enumerate(changes):
             was = (
