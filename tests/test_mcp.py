@@ -42,6 +42,7 @@ from ripwrap.mcp import clients, transports
 from ripwrap.mcp.transports import warn_without_rg
 from ripwrap.workspace import schemas
 from support.cli import run
+from support.git import require_git
 from support.mcp_process import Forked, forked, python, ripwrap_mcp
 from support.mcp_server import OVER_HTTP, RIPWRAP_MCP, Stuck, listening, patient, serve_http, stuck_rg
 from support.opening import before_opening
@@ -85,7 +86,12 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def folder_of_code(plant: Plant) -> Path:
-    return plant({"src/a.py": "import x\nneedle = 1\n", "src/b.py": "NEEDLE\n", "README.txt": "a needle\n"})
+    folder = plant({"src/a.py": "import x\nneedle = 1\n", "src/b.py": "NEEDLE\n", "README.txt": "a needle\n"})
+    require_git()
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "a.py and others"]):
+        subprocess.run([*git, *words], check=True, stdin=subprocess.DEVNULL)
+    return folder
 
 
 def text_of(result: types.CallToolResult) -> str:
@@ -142,7 +148,7 @@ async def test_tools_are_listed_with_titles_annotations_and_schemas(
         tools = (await client.list_tools()).tools
         assert client.server_info and client.server_info.name == "ripwrap"
         assert client.server_info.version
-        assert client.instructions and len(client.instructions.split(". ")) == 7
+        assert client.instructions and len(client.instructions.split(". ")) == 8
         assert client.server_info.icons and client.server_info.icons[0].mime_type == "image/svg+xml"
     assert [tool.name for tool in tools] == list(TOOLS)
     for tool in tools:
@@ -471,7 +477,7 @@ async def test_path_that_is_not_utf8_can_be_sent(plant: Plant, mode: str, anyio_
     folder = plant({b"\xff.py": "needle\n"})
     async with Client(mcp.server(folder), mode=mode) as client:
         for name, arguments in TOOLS.items():
-            if name != "read_file":  # takes no path that is not UTF-8
+            if name not in ("read_file", "history"):  # the first takes no such path, and the second needs commits
                 assert "\N{REPLACEMENT CHARACTER}.py" in answer(await client.call_tool(name, arguments))
 
 
@@ -1107,6 +1113,9 @@ async def test_command_serves_over_stdio(folder_of_code: Path, tmp_path: Path, m
     async with program(log, "--root", str(folder_of_code / "src"), "--structured", mode=mode) as client:
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
         for name, arguments in TOOLS.items():
+            if name == "history":  # the repository begins above the root
+                assert "is not allowed" in mistake(await client.call_tool(name, arguments))
+                continue
             here = arguments | ({"path": "a.py"} if name == "read_file" else {})
             result = await client.call_tool(name, here)
             assert "a.py" in answer(result)

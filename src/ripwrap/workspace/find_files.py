@@ -399,7 +399,7 @@ FIND_FILES = ToolSpec(
         *("glob", "search_files", "file_search", "find_by_name", "list_files(pattern)", "list_directory(pattern)"),
         *("find_file", "glob_file_search"),
     ),
-    rare=frozenset({"entry_type", "sort"}),
+    rare=frozenset({"entry_type", "sort", "rev"}),
 )
 
 

@@ -595,7 +595,7 @@ READ_FILE = ToolSpec(
         *("read", "view", "view_file", "cat", "open_file", "get_file_contents", "read_text_file", "read_files"),
         *("read_multiple_files", "read_many_files", "get_symbols_overview", "list_code_definition_names"),
     ),
-    rare=frozenset({"ranges", "head", "tail", "force"}),
+    rare=frozenset({"ranges", "head", "tail", "force", "rev"}),
 )
 
 
