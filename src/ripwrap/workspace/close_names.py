@@ -168,7 +168,7 @@ def _library() -> tuple[Compare, int, int]:
 
 def _similar(name: str, names: Sequence[str]) -> Sequence[tuple[str, float]]:
     """Return the names that are similar, compared by `difflib`."""
-    close = difflib.get_close_matches(name, names, n=len(names), cutoff=_MIN_RATIO)
+    close = difflib.get_close_matches(name, names, n=max(1, len(names)), cutoff=_MIN_RATIO)
     return [(one, difflib.SequenceMatcher(None, one, name).ratio()) for one in close]
 
 
