@@ -35,7 +35,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(?!ripwrap\.|_).*"),  # names of other packages: the build has no network
     (
         "py:.*",
-        r"ripwrap\.index\.models\._keep_hints|ripwrap\._scan\.rules\._check_regex",
+        r"ripwrap\.(index\.models\._keep_hints|_scan\.rules\._check_regex|models\._without_envelope)",
     ),  # validators in annotations
     ("py:.*", r"ripwrap\.(_system\.overlay\.P|workspace\.tool\.AnswerT_co)"),  # type variables
     ("py:class", r"ripwrap\._ripgrep\.(protocols\.Runner|change\.Change)"),  # private; see `ripwrap.places.Place`
