@@ -275,7 +275,12 @@ def check(rg: RgBinary, arranged: Arranged, pattern: str, options: dict[str, Any
     given, block = arranged.place(place)
     with block:
         for name, answer in answers(pattern, {**given, "rg": rg}, options).items():
-            assert answer() == wanted[name], (place, name, pattern, options, arranged.files)
+            found, right = answer(), wanted[name]
+            if options.get("invert_match") and name in ("files_with_matches", "files_matching"):
+                # rg-facts 58: rg's own answers differ about a file with a NUL
+                binary = {path for path, content in arranged.files.items() if b"\0" in content}
+                found, right = ([path for path in paths if path not in binary] for paths in (found, right))
+            assert found == right, (place, name, pattern, options, arranged.files)
 
 
 SIZES: Files = {
