@@ -382,15 +382,15 @@ def check_rev(value: str) -> str:
     return value
 
 
-def join_patterns(value: Any) -> Any:
+def join_patterns(value: Any) -> object:
     """Join the patterns of a list with NUL characters, which no pattern can have; a text is one pattern."""
     patterns = cast("list[object]", value) if isinstance(value, list) else [value]
     if any(isinstance(one, str) and "\0" in one for one in patterns):
         raise PydanticCustomError("nul", "a pattern without a NUL character, which \\x00 stands for", {})
     if len(patterns) > MAX_PATTERNS:
-        raise PydanticCustomError("patterns", f"at most {MAX_PATTERNS} patterns", {})
+        raise PydanticCustomError("patterns", "at most {most} patterns", {"most": MAX_PATTERNS})
     joins = isinstance(value, list) and patterns and all(isinstance(one, str) and one for one in patterns)
-    return "\0".join(map(str, patterns)) if joins else value
+    return "\0".join(map(str, patterns)) if joins else cast("object", value)
 
 
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]

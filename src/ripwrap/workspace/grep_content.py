@@ -112,8 +112,8 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
 
             arguments = into_archive(arguments, scope)
             check_arguments(arguments)
-        if arguments.rev or arguments.inside:
-            items = ItemSearch(settings, arguments, scope, member=member)
+            if arguments.rev or arguments.inside:
+                items = ItemSearch(settings, arguments, scope, member=member)
         globs = await resolve_names(arguments.file_pattern, names_in(run, scope))
         files = file_filter(scope.location, globs, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)

@@ -227,7 +227,7 @@ class Indexes:
         only the upper levels, or has no file below the path that may have a match.
         """
         location = found.location
-        if len(location.paths) > 1 or location.is_file:
+        if location.paths[1:] or location.is_file:
             return None
         index = self._of(location.cwd)
         if index.is_guarded or not await run.call(index.is_built):

@@ -165,7 +165,7 @@ class TreeCollector(BaseListingCollector[str]):
     def _parts(self, path: str) -> tuple[str, list[str]]:
         """Return the searched path of `path`, and the names below it; with several roots, first that of the root."""
         location = self._scope.location
-        if len(location.paths) > 1:
+        if location.paths[1:]:
             start = next(one for one in location.paths if path == one or path.startswith(one + os.sep))
             return start, [location.shown(start), *path[len(start) + 1 :].split(os.sep)] if path != start else [path]
         start = location.paths[0]
@@ -506,7 +506,7 @@ def _first_level(root: TreeDirectory, count: int, order: Order) -> Iterator[Tree
 
 
 def _entry(location: RootLocation, tree: TreeCollector, entry: TreeEntry) -> ListEntry:
-    start = "" if len(location.paths) > 1 else os.path.dirname(location.paths[0]) if tree.is_file else location.paths[0]
+    start = "" if location.paths[1:] else os.path.dirname(location.paths[0]) if tree.is_file else location.paths[0]
     return ListEntry(
         path=location.shown(os.path.normpath(os.path.join(start, entry.path))),
         name=as_utf8(entry.name),

@@ -160,12 +160,12 @@ def _each_with_ranges(given: Mapping[str, Any]) -> dict[str, Any]:
     `path` then has the paths, and `ranges` the ranges of each, separated by NUL characters.
     """
     value = given.get("path")
-    files = parse_strings(value) if isinstance(value, str) and re.match(r"\s*\[\s*\{", value) else value
-    files = [files] if isinstance(files, Mapping) else files
-    if not isinstance(files, list) or not any(isinstance(one, Mapping) for one in cast("list[object]", files)):
+    files: object = parse_strings(value) if isinstance(value, str) and re.match(r"\s*\[\s*\{", value) else value
+    listed = cast("list[object]", [files] if isinstance(files, Mapping) else files)
+    if not isinstance(listed, list) or not any(isinstance(one, Mapping) for one in listed):
         return {**given}
     chosen: dict[str, list[str]] = {}
-    for one in files:
+    for one in listed:
         each = cast("dict[str, Any]", one) if isinstance(one, Mapping) else {"path": one}
         nested = any(isinstance(part, Mapping) for value in each.values() for part in _listed(value))
         file = None if nested else parse_arguments(ReadFileArguments, each)
@@ -178,7 +178,7 @@ def _each_with_ranges(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _listed(value: Any) -> list[object]:
-    return value if isinstance(value, list) else [value]
+    return cast("list[object]", value) if isinstance(value, list) else [value]
 
 
 def _merged(ranges: Iterable[LineRange]) -> list[LineRange]:

@@ -107,7 +107,7 @@ class RootLocation:
     @property
     def name(self) -> str:
         """Name with which answers show the location itself."""
-        return os.curdir if len(self.paths) > 1 else self.shown(self.paths[0])
+        return os.curdir if self.paths[1:] else self.shown(self.paths[0])
 
 
 class MissingPathError(FileNotFoundError):
@@ -142,7 +142,7 @@ class Sandbox:
         place in a file, as answers, editors and compilers write it. A file of that name takes precedence.
         """
         path, lines = _from_uri(path)
-        locate = find or (lambda name: self._locate(name, exact=exact))
+        locate: Callable[[str], RootLocation] = find or (lambda name: self._locate(name, exact=exact))
         try:
             return replace(locate(path), lines=lines)
         except FileNotFoundError as error:
