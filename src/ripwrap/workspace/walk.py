@@ -28,7 +28,7 @@ class ScopeWalk:
     def __init__(self, scope: Scope, options: FileOptions) -> None:
         self.errors: list[PathError] = []
         self.denied: list[str] = []
-        self.timed_out = False
+        self.timed_out: bool = False
         self._location = scope.location
         self._denied = scope.denied
         self._options = options
