@@ -64,10 +64,14 @@ class LogReader:
         self._git = tree.git(MAX_BLOB_BYTES)
         self._git.deadline = deadline
         self._prefix = ""
+        self.is_shallow = False
+        """True if the repository lacks old commits."""
 
     def __enter__(self) -> "LogReader":
         self._git.open()
-        self._prefix = os.fsdecode(self._git.read("rev-parse", "--show-prefix").removesuffix(b"\n"))
+        said = self._git.read("rev-parse", "--show-prefix", "--is-shallow-repository")
+        prefix, _, shallow = said.rstrip(b"\n").rpartition(b"\n")
+        self._prefix, self.is_shallow = os.fsdecode(prefix), shallow == b"true"
         self._path = posixpath.normpath(f"{self._prefix}{self._path}")
         self._git.leave_the_tree()
         return self
@@ -102,10 +106,6 @@ class LogReader:
     def merge_base(self, one: str, other: str) -> str:
         """Return the newest common ancestor of two commits."""
         return self._git.read("merge-base", one, other).decode().strip()
-
-    def is_shallow(self) -> bool:
-        """Return True if the repository lacks old commits."""
-        return self._git.read("rev-parse", "--is-shallow-repository").strip() == b"true"
 
     def changes(self, old: str, new: str) -> Generator[ChangedPath]:
         """Yield the changed files between two commits; without the first, all files of the second are added."""

@@ -160,7 +160,7 @@ def _answer(settings: Settings, arguments: HistoryArguments) -> HistoryResult:
     with CANCELLED.get().child(), LogReader(tree, location.paths[0], deadline) as reader:
         old = tree.resolve(between[0], settings.timeout) if between else ""
         call = _History(settings, arguments, location, reader, tree.commit)
-        if reader.is_shallow():
+        if reader.is_shallow:
             call.notes.append("The clone is shallow: older commits are missing.")
         if lines is not None:
             return call.blame(*lines)
