@@ -44,7 +44,7 @@ from ripwrap.workspace.scope import (
     entry_globs,
     file_filter,
     half,
-    open_scope,
+    scope_of,
     visible_paths,
     wider,
 )
@@ -174,14 +174,7 @@ async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindF
     run, settings = call.run, call.settings
     if arguments.rev and arguments.sort == "newest":
         raise ValueError("the files of a revision have no time of change; leave out sort, or call history")
-    async with open_scope(
-        run,
-        settings,
-        arguments.path,
-        hidden=arguments.include_hidden,
-        ignored=arguments.include_ignored,
-        rev=arguments.rev,
-    ) as scope:
+    async with scope_of(run, settings, arguments) as scope:
         location, entry_type = scope.location, arguments.entry_type
         given = arguments.pattern
         arguments = arguments.model_copy(

@@ -29,7 +29,7 @@ from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import notes_of, shortened
 from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, Redactor, key_lines, redact_name
 from ripwrap.workspace.results import ToolResult
-from ripwrap.workspace.scope import Scope, Settings, file_filter, in_revision, open_scope, scope_of_root, visible_paths
+from ripwrap.workspace.scope import Scope, Settings, file_filter, in_revision, scope_of, scope_of_root, visible_paths
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.text_files import Deadline
 from ripwrap.workspace.tool import ToolCall, ToolSpec
@@ -128,14 +128,7 @@ MIN_REFERENCE_CHARS = 10
 async def run_find_references(call: ToolCall, arguments: FindReferencesArguments) -> FindReferencesResult:
     """Find the places that have a name, and return those of a page: definitions first, then the most certain uses."""
     run, settings = call.run, call.settings
-    async with open_scope(
-        run,
-        settings,
-        arguments.path,
-        hidden=arguments.include_hidden,
-        ignored=arguments.include_ignored,
-        rev=arguments.rev,
-    ) as scope:
+    async with scope_of(run, settings, arguments) as scope:
         globs = await resolve_names(arguments.file_pattern, names_in(run, scope))
         files = file_filter(scope.location, globs, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)

@@ -55,8 +55,8 @@ from ripwrap.workspace.scope import (
     denied_glob_notes,
     file_filter,
     half,
-    open_scope,
     rules_file,
+    scope_of,
     visible_paths,
 )
 from ripwrap.workspace.shown_lines import content_matches
@@ -98,14 +98,7 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
         raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
     asked = arguments
     arguments, member = await _into_member(run, settings, with_one_pattern(arguments))
-    async with open_scope(
-        run,
-        settings,
-        arguments.path,
-        hidden=arguments.include_hidden,
-        ignored=arguments.include_ignored,
-        rev=arguments.rev,
-    ) as scope:
+    async with scope_of(run, settings, arguments) as scope:
         items = None
         if arguments.rev or arguments.inside or any(format_of(one, UNPACKED) for one in scope.location.paths):
             from ripwrap.workspace.grep_items import ItemSearch, check_arguments, into_archive  # few calls need it

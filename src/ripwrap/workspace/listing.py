@@ -23,7 +23,7 @@ from ripwrap._operations.tree import (
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.page_collector import BaseListingCollector
-from ripwrap._ripgrep.protocols import Step
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._system.overlay import active_overlay
 from ripwrap._text import as_utf8, nothing_found, plural, shown_path
 from ripwrap.errors import BinaryError
@@ -44,7 +44,7 @@ from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import denied_note, links_note, scope_notes, shortened
 from ripwrap.workspace.results import ListingEngine, ToolResult
 from ripwrap.workspace.sandbox import RootLocation
-from ripwrap.workspace.scope import ReportProgress, Scope, Settings, exclude_options, open_scope
+from ripwrap.workspace.scope import ReportProgress, Scope, Settings, exclude_options, scope_of
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
 COMMON_DIRECTORIES = frozenset(
@@ -360,27 +360,15 @@ _LOGGER = logging.getLogger("ripwrap")
 async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
     """List everything below a path with rg, or with Python code if rg cannot be used."""
     run, settings = call.run, call.settings
-    async with open_scope(
-        run,
-        settings,
-        arguments.path,
-        hidden=arguments.include_hidden,
-        ignored=arguments.include_ignored,
-        rev=arguments.rev,
-    ) as scope:
+    async with scope_of(run, settings, arguments) as scope:
         common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
 
         def new() -> TreeCollector:
             return TreeCollector(scope, arguments.max_depth, (), call.progress, common=common)
 
         options: FileOptions = {**scope.options, **exclude_options(scope.location, arguments.ignore)}
-        engine: ListingEngine = "rg" if scope.location.revision is None else "python"
         try:
-            if engine == "python":
-                tree = await run.call(lambda: walk_tree(scope, new, options))
-            else:
-                query = files_query(scope.location.cwd, scope.location.paths, options)
-                tree = await run.collect(Step(query, new, scope.timeout, install=False))
+            tree, engine = await _listed(run, scope, new, options, install=False)
         except BinaryError as error:
             refuse_places("ls without rg")
             _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
@@ -393,29 +381,27 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
 async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
     """List a few entries of every directory below a path."""
     run, settings = call.run, call.settings
-    async with open_scope(
-        run,
-        settings,
-        arguments.path,
-        hidden=arguments.include_hidden,
-        ignored=arguments.include_ignored,
-        rev=arguments.rev,
-    ) as scope:
+    async with scope_of(run, settings, arguments) as scope:
         common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
 
         def new() -> TreeCollector:
             return TreeCollector(scope, arguments.max_depth, EXCLUDE, call.progress, common=common)
 
-        engine: ListingEngine = "rg" if scope.location.revision is None else "python"
-        if engine == "python":
-            tree = await run.call(lambda: walk_tree(scope, new, scope.options))
-        else:
-            query = files_query(scope.location.cwd, scope.location.paths, scope.options)
-            tree = await run.collect(Step(query, new, scope.timeout))
+        tree, engine = await _listed(run, scope, new, scope.options, install=True)
         listed = await run.call(lambda: _with_folders(settings, scope, tree, scope.options))
         return await run.call(
             lambda: _tree_result(settings, listed, tree, arguments.limit, engine=engine, layout="tree")
         )
+
+
+async def _listed(
+    run: Runner, scope: Scope, new: Callable[[], TreeCollector], options: FileOptions, *, install: bool
+) -> tuple[TreeCollector, ListingEngine]:
+    """List a revision with git and Python code, and anything else with rg."""
+    if scope.location.revision is not None:
+        return await run.call(lambda: walk_tree(scope, new, options)), "python"
+    query = files_query(scope.location.cwd, scope.location.paths, options)
+    return await run.collect(Step(query, new, scope.timeout, install=install)), "rg"
 
 
 def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:

@@ -9,7 +9,7 @@ mounts, where each access to a file takes a round trip.
 import os
 import re
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePath
@@ -197,6 +197,25 @@ def pattern_options(arguments: PatternArguments) -> dict[str, object]:
         and (arguments.multiline or ("\r" not in pattern and "\\r" not in pattern)),
     }
     return {name: value for name, value in options.items() if value}
+
+
+class LocatedArguments(Protocol):
+    """Arguments of a tool that say where it looks."""
+
+    @property
+    def path(self) -> str: ...  # noqa: D102
+    @property
+    def include_hidden(self) -> bool: ...  # noqa: D102
+    @property
+    def include_ignored(self) -> bool: ...  # noqa: D102
+    @property
+    def rev(self) -> str: ...  # noqa: D102
+
+
+def scope_of(run: Runner, settings: Settings, arguments: LocatedArguments) -> AbstractAsyncContextManager[Scope]:
+    """Return the scope of a call, as `open_scope()` yields it."""
+    hidden, ignored = arguments.include_hidden, arguments.include_ignored
+    return open_scope(run, settings, arguments.path, hidden=hidden, ignored=ignored, rev=arguments.rev)
 
 
 @asynccontextmanager
