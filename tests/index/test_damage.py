@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -14,7 +15,8 @@ import pytest
 
 from ripwrap import sync
 from ripwrap.binary import RgBinary
-from ripwrap.index.storage.database import is_damage
+from ripwrap.index.storage.database import DamageError, is_damage
+from ripwrap.index.storage.tables import code_of
 from support.effort import times
 
 Plant = Callable[..., Path]
@@ -110,6 +112,15 @@ def test_damaged_bytes_raise_no_error_and_a_rebuild_repairs_them(
         if len(logged) > 1:
             wrong.append((seed, what, logged))
     assert "\n".join(map(str, wrong)) == ""
+
+
+def test_definitions_that_unpack_to_too_much_are_damage() -> None:
+    found = zlib.compress(b" " * 16_000_000 + b"[[], true, []]")
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE blob (id, code)")
+        database.execute("INSERT INTO blob VALUES (1, ?)", (found,))
+        with pytest.raises(DamageError):
+            code_of(database, 1, "x")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from ripwrap import AccessDeniedError, sync
 from ripwrap.binary import RgBinary
-from ripwrap.workspace import FindReferencesResult
+from ripwrap.workspace import FindReferencesResult, close_names
 from ripwrap.workspace.find_references import plain_symbol
 from support.paths import slashed
 from support.tools import APIS, Asked
@@ -192,6 +192,13 @@ def test_close_word_of_a_masked_or_linked_file_is_not_shown(rg: RgBinary, plant:
     (tmp_path / "outside.py").write_text("outside_word = 1\n")
     (root / "link.py").symlink_to(tmp_path / "outside.py")
     assert "outside_word" not in sync.Workspace(root, rg=rg, follow=True).find_references("outside_wrod")
+
+
+def test_only_so_many_words_are_compared_with_a_symbol(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(close_names, "MAX_WORDS", 2)
+    root = plant({"a.py": "get_user_nome, get_user_nume, get_user_neme = 1, 2, 3\n"})
+    said = sync.Workspace(root).find_references("get_user_name")
+    assert "get_user_nome" in said and "get_user_nume" in said and "get_user_neme" not in said
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,12 @@ def test_wrong_list_of_files_has_one_clear_error(plant: Plant, files: object) ->
     assert said.startswith("Error: ") and "\n" not in said and "validation error" not in said
 
 
+def test_list_of_files_with_lines_has_no_other_ranges(plant: Plant) -> None:
+    files = [{"path": "a.py", "lines": "3"}]
+    said = sync.Workspace(plant({"a.py": LINES})).call("read_files", {"files": files, "ranges": "1-2"})
+    assert said.startswith("Error: ranges cannot be combined with files that have lines of their own")
+
+
 def test_replacement_in_a_place_is_refused(plant: Plant) -> None:
     root = plant({"a.py": LINES})
     said = sync.Workspace(root, write=True).replace_content("needle", "x", "a.py:4", apply=True)

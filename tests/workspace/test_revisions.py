@@ -130,6 +130,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("find_references", {"name": "total"}),
     ("find_references", {"name": "Cart.total", "path": "src/gone.py"}),
     ("find_references", {"name": "total", "file_pattern": "src/*.py", "limit": 2}),
+    ("find_references", {"name": "xyzw"}),
 ]
 
 
