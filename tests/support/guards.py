@@ -615,8 +615,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "paths have a maximum length",
         "workspace/sandbox.py",
-        "        if size > most:\n            raise ValueError(",
-        "        if False:\n            raise ValueError(",
+        "            if size > most:\n                raise ValueError(",
+        "            if False:\n                raise ValueError(",
         "workspace/test_limits.py::test_raw_access_refuses_long_paths",
     ),
     Guard(
