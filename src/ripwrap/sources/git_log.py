@@ -63,7 +63,7 @@ class LogReader:
         self._git = tree.git(MAX_BLOB_BYTES)
         self._git.deadline = deadline
         self._prefix = ""
-        self.is_shallow = False
+        self.is_shallow: bool = False
         """True if the repository lacks old commits."""
 
     def __enter__(self) -> "LogReader":
