@@ -296,8 +296,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "directories in a tar count as members",
         "sources/archives.py",
-        "                if not info.isreg():\n                    self._count_member()",
-        "                if not info.isreg():\n                    pass",
+        "                    if not info.isreg():\n                        self._count_member()",
+        "                    if not info.isreg():\n                        pass",
         "sources/test_bombs.py::TestDirectories::test_directories_in_a_tar_count_as_members",
     ),
     Guard(
@@ -324,7 +324,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "headers of earlier members of a tar are forgotten",
         "sources/archives.py",
-        "                kept.members.clear()  # `tarfile` would keep the headers of all members\n",
+        "                    kept.members.clear()  # `tarfile` would keep the headers of all members\n",
         "",
         "sources/test_bombs.py::TestDirectories::test_headers_of_earlier_members_of_a_tar_are_not_kept",
     ),
@@ -615,8 +615,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "paths have a maximum length",
         "workspace/sandbox.py",
-        "        if size > most:\n            raise ValueError(",
-        "        if False:\n            raise ValueError(",
+        "            if size > most:\n                raise ValueError(",
+        "            if False:\n                raise ValueError(",
         "workspace/test_limits.py::test_raw_access_refuses_long_paths",
     ),
     Guard(
@@ -636,8 +636,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "pipes and devices in place of a file are not read",
         "_system/safe_open.py",
-        "    if not stat.S_ISREG(os.fstat(found).st_mode):\n        os.close(found)",
-        "    if False:\n        os.close(found)",
+        "        if not stat.S_ISREG(os.fstat(found).st_mode):\n            os.close(found)",
+        "        if False:\n            os.close(found)",
         "test_safe_open.py::test_replaced_file_is_not_opened",
     ),
     # -- Denied files --
@@ -843,8 +843,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "links and alternates of a repository are checked",
         "sources/repository.py",
-        "        if self._allowed is None:\n            return\n        for folder in (*self",
-        "        if True:\n            return\n        for folder in (*self",
+        "        if self._allowed is None:\n            return\n        waiting = [*self",
+        "        if True:\n            return\n        waiting = [*self",
         "sources/test_hostile_repositories.py::TestLeadingOut::test_repository_that_leads_out_of_the_roots_is_refused",
     ),
     Guard(

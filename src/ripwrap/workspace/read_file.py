@@ -27,7 +27,6 @@ from ripwrap.workspace.arguments import (
     HASHED_CHARS,
     MAX_QUOTED_CHARS,
     SEPARATOR,
-    TOOL_ERRORS,
     Rev,
     ToolArguments,
     join_paths,
@@ -622,22 +621,19 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             force (bool): With anchors, show again what was shown before and has not changed.
             rev (str): Read the file in a commit of git instead of on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                await self.read_file_result(
-                    path,
-                    start_line,
-                    end_line,
-                    ranges=ranges,
-                    head=head,
-                    tail=tail,
-                    outline=outline,
-                    force=force,
-                    rev=rev,
-                )
+        return self.text(
+            await self.read_file_result(
+                path,
+                start_line,
+                end_line,
+                ranges=ranges,
+                head=head,
+                tail=tail,
+                outline=outline,
+                force=force,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     async def read_file_result(
         self, path: str, start_line: int = 1, end_line: int = 0, **options: Unpack[ReadFileOptions]
