@@ -48,7 +48,7 @@ from anyio.lowlevel import RunVar
 from ripwrap._ripgrep.change import Change
 from ripwrap._ripgrep.command import render
 from ripwrap._ripgrep.exit_status import MAX_STDERR, Exit, out_of_threads, panicked
-from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost, host_start_error
+from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, host_start_error
 from ripwrap._ripgrep.place import Part
 from ripwrap._ripgrep.query import Query
 from ripwrap._system.concurrency import defer_interrupts, poll_intervals
@@ -299,18 +299,6 @@ def _has_event_loop() -> bool:
     return True
 
 
-def _host_exit(end: Exit, host: RgHost, *, started: bool) -> Exit:
-    """Convert the exit of a local program that ran rg on a host to the exit of rg."""
-    before, mark, stderr = end.stderr.partition(STARTED)
-    if not mark:
-        stderr = before
-    code = host.returncode(end.returncode) if started else None
-    if code is not None or end.lingered:
-        return replace(end, returncode=end.returncode if code is None else code, stderr=stderr)
-    failed = host.failure(end.argv, end.query.cwd, end.returncode, stderr)
-    return replace(end, stderr=stderr, failed=failed)
-
-
 async def parse_stderr(end: Exit) -> None:
     """Parse a large stderr in a worker thread, and keep its errors in `end`; a small stderr is parsed on first use."""
     if len(end.stderr) > READ_BYTES:  # parsing then takes long, and calls `stat()` for every missing path
@@ -373,8 +361,15 @@ class _Child:
         known = KILLED_RETURNCODE if returncode is None else returncode
         lingered = lingers and known == KILLED_RETURNCODE
         end = Exit(self._query, self._argv, known, stderr, lingered=lingered, wrote=self._wrote)
-        if self._query.on is not None and self._opening is not None:
-            end = _host_exit(end, self._query.on, started=self._opening.passed)
+        if (host := self._query.on) is not None and self._opening is not None:
+            # The exit is that of a local program, which ran rg on the host.
+            before, mark, rest = stderr.partition(STARTED)
+            end = replace(end, stderr=rest if mark else before)
+            code = host.returncode(known) if self._opening.passed else None
+            if code is not None:
+                end = replace(end, returncode=code)
+            elif not lingered:
+                end = replace(end, failed=host.failure(self._argv, self._query.cwd, known, end.stderr))
         return end if self._change is None else self._change.exit(end)
 
     def _take(self) -> bytes | None:
