@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, cast
 
 from typing_extensions import TypedDict
 
-from ripwrap._operations.rank import rank_request, run_rank
-from ripwrap._ranking.passages import DEEP
-from ripwrap._ranking.scoring import NO_EVIDENCE
 from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import as_utf8, plural, shown, shown_path
 from ripwrap.errors import RipwrapError
@@ -31,13 +28,6 @@ from ripwrap.workspace.arguments import (
 )
 from ripwrap.workspace.close_names import names_in, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
-from ripwrap.workspace.expansion import (
-    MAX_DEFINITION_LINES,
-    SourceFile,
-    expand_chunks,
-    missing_code,
-    read_source_file,
-)
 from ripwrap.workspace.notes import NAMES_SHARE, notes_of, shortened, unused_index_note
 from ripwrap.workspace.redact import Redaction, redact_name
 from ripwrap.workspace.results import ToolResult
@@ -46,6 +36,7 @@ from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
 if TYPE_CHECKING:
+    from ripwrap.workspace.expansion import SourceFile
     from ripwrap.workspace.index_tools import IndexAnswer
 
 
@@ -187,6 +178,10 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
 
 async def _rank(call: ToolCall, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
     """Rank the files without an index, and return the best chunks; add the paths that could not be read to `errors`."""
+    from ripwrap._operations.rank import rank_request, run_rank
+    from ripwrap._ranking.passages import DEEP
+    from ripwrap._ranking.scoring import NO_EVIDENCE  # late: with the outlines of code these take 50 ms
+
     run = call.run
     location, timeout, allowed = scope.location, scope.timeout, scope.allowed
     request = rank_request(
@@ -228,6 +223,8 @@ def _fit_to_budget(
     notes: list[str],
 ) -> CodebaseSearchResult:
     """Return the answer that fits into `max_chars`: first whole definitions, then names, or further results."""
+    from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, expand_chunks, missing_code, read_source_file
+
     notes = [*notes, *filter(None, [missing_code()] if chunks else [])]
 
     def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:
@@ -251,7 +248,7 @@ def _fit_to_budget(
 
     deadline = math.inf if scope.timeout is None else time.monotonic() + scope.timeout
 
-    def read(path: str) -> SourceFile | None:
+    def read(path: str) -> "SourceFile | None":
         if CANCELLED.get().is_set() or time.monotonic() > deadline:
             return None
         return read_source_file(settings, scope.location, path, settings.redactor(scope.location, path))
