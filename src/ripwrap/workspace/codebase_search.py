@@ -174,6 +174,7 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
             except (RipwrapError, TimeoutError) as error:  # continue without the index
                 notes.append(unused_index_note(error, scope.timeout))
         ranking: Ranking
+        chunks: list[RankedChunk]
         if answer is None:
             ranking = "files"
             errors: list[PathError] = []
