@@ -94,7 +94,10 @@ def spell_as_flag(hint: Hint) -> str | None:
         return str(hint)
     if hint.option in _LIBRARY_ONLY:
         return None
-    option = _flag(hint) if hint.option else ""
+    option = _ARGUMENTS.get(hint.option, flag_name(hint.option)) if hint.option else ""
+    valued = hint.kind not in ("omit", "correct") and hint.value is not None and hint.value is not True
+    if option and valued and hint.option not in _ARGUMENTS:
+        option = negated(option) if hint.value is False else f"{option}={hint.value}"
     if hint.kind != "call":
         return option
     command = _COMMANDS.get(hint.target)
@@ -112,15 +115,6 @@ def parse_host(on: str | None) -> "Host | None":
     except ValueError as error:
         text = spell_error(error, spell_as_flag)
         raise ValueError(text if text.startswith("--on ") else f"--on {on}: {error}") from None
-
-
-def _flag(hint: Hint) -> str:
-    if hint.option in _ARGUMENTS:
-        return _ARGUMENTS[hint.option]
-    name = flag_name(hint.option)
-    if hint.kind in ("omit", "correct") or hint.value is None or hint.value is True:
-        return name
-    return negated(name) if hint.value is False else f"{name}={hint.value}"
 
 
 MANY = "Options for many roots"

@@ -153,7 +153,12 @@ def key_lines(
     if encoding == "utf-8" and b"PRIVATE KEY" not in raw and not scanner.inside:
         numbers, count = Numbers(), raw.count(b"\n") + 1
     else:
-        numbers, count = _numbers_of_keys(raw, encoding, scanner)
+        flags, line = bytearray(1), "\n"
+        for line in io.TextIOWrapper(io.BytesIO(raw), encoding, errors="replace", newline="\n"):
+            flags.append(bool(list(scanner.parts(line.removesuffix("\n")))))
+        if line.endswith("\n"):  # the last line is empty
+            flags.append(bool(list(scanner.parts(""))))
+        numbers, count = Numbers(bytes(flags)), len(flags) - 1
     return KeyLines(numbers, count if len(raw) <= MAX_SCANNED_BYTES else count - 1)
 
 
@@ -215,17 +220,6 @@ def _key_masks(scanner: KeyScanner, line: str, number: int, keys: KeyLines) -> I
     if not parts and (number in keys.numbers or (number > keys.scanned and _LOOKS_LIKE_KEY.fullmatch(line))):
         parts = [_content(line)]
     yield from (Mask(start, end, _PRIVATE_KEY) for start, end in parts if start < end)
-
-
-def _numbers_of_keys(raw: bytes, encoding: str, scanner: KeyScanner) -> tuple[Numbers, int]:
-    """Return the numbers of the lines that belong to private keys, and the number of all lines."""
-    numbers = bytearray(1)
-    line = "\n"
-    for line in io.TextIOWrapper(io.BytesIO(raw), encoding, errors="replace", newline="\n"):
-        numbers.append(bool(list(scanner.parts(line.removesuffix("\n")))))
-    if line.endswith("\n"):  # the last line is empty
-        numbers.append(bool(list(scanner.parts(""))))
-    return Numbers(bytes(numbers)), len(numbers) - 1
 
 
 def _content(line: str) -> Span:
