@@ -324,7 +324,13 @@ class PlaceFlags:
         from ripwrap.places.where import Items  # late: few searches need it
 
         plain = {name: value for name, value in options.items() if name not in FileOptions.__annotations__}
-        given = {**plain, "where": Items([("<stdin>", _read_stdin())]), **self.options()}
+        content = bytearray()  # empty if standard input is closed, as for rg
+        while sys.stdin is not None and (chunk := sys.stdin.buffer.read(1 << 20)):
+            content += chunk
+            if len(content) > MAX_STDIN_BYTES:
+                most = plural(MAX_STDIN_BYTES, "byte")
+                raise ValueError(f"standard input has more than {most}; save it in a file, and search that")
+        given = {**plain, "where": Items([("<stdin>", bytes(content))]), **self.options()}
         return (), cast("PlacedSearchOptions", given)
 
 
@@ -388,17 +394,3 @@ def _compressions() -> tuple[str, ...]:
     with suppress(RipwrapError):
         return check_inside(("gz", "bz2", "xz", "zst"))
     return "gz", "bz2", "xz"
-
-
-def _read_stdin() -> bytes:
-    """Return the content of standard input; a closed one is empty, as for rg."""
-    content = bytearray()
-    if sys.stdin is None:  # Python found it closed
-        return b""
-    while chunk := sys.stdin.buffer.read(1 << 20):
-        content += chunk
-        if len(content) > MAX_STDIN_BYTES:
-            raise ValueError(
-                f"standard input has more than {plural(MAX_STDIN_BYTES, 'byte')}; save it in a file, and search that"
-            )
-    return bytes(content)

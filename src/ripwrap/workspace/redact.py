@@ -305,19 +305,17 @@ class _Finder:
         if not number:
             number = next((number for number, text in enumerate(found.groups(), 1) if text), 0)
         start, end = found.span(number) if found[number] else found.span()
-        if self._rule.filters and not self._rule.accepts(self._hit(found)):
-            return None
-        return Mask(start, end, self.name)
-
-    def _hit(self, found: re.Match[str]) -> ScanMatch:
-        """Return a match for the filters of the rule, without a path. Its line is the text around it."""
-        start = max(found.start() - MAX_SECRET_CHARS, 0)
-        line = found.string[start : found.end() + MAX_SECRET_CHARS]
-        before = len(raw_bytes(line[: found.start() - start]))
+        if not self._rule.filters:
+            return Mask(start, end, self.name)
+        # The filters of the rule get a match without a path, whose line is the text around it.
+        begin = max(found.start() - MAX_SECRET_CHARS, 0)
+        line = found.string[begin : found.end() + MAX_SECRET_CHARS]
+        before = len(raw_bytes(line[: found.start() - begin]))
         submatch = Submatch.model_construct(match=found[0], start=before, end=0)
         captures = Captures.model_construct(groups=found.groups(), named={})
         known: dict[str, Any] = {"path": "", "lines": line, "submatches": (submatch,), "captures": (captures,)}
-        return ScanMatch.model_construct(**known, rule=self._rule.id)
+        hit = ScanMatch.model_construct(**known, rule=self._rule.id)
+        return Mask(start, end, self.name) if self._rule.accepts(hit) else None
 
 
 def _has_any(words: Sequence[bytes], text: bytes) -> bool:
