@@ -812,6 +812,20 @@ GUARDS: tuple[Guard, ...] = (
         "test_shown.py::test_secret_in_the_outer_part_of_a_name_is_masked",
     ),
     Guard(
+        "secrets in the names of callers are masked",
+        "workspace/find_references.py",
+        '"chain": tuple(redact_name(settings.redact, name) if settings.redact else name for name in one.chain),',
+        '"chain": one.chain,',
+        "workspace/test_find_references.py::test_secrets_in_the_names_of_a_chain_are_masked",
+    ),
+    Guard(
+        "secrets in lines are masked before code is compared with the lines",
+        "workspace/codebase_search.py",
+        "    text = file.text(span)",
+        '    text = "\\n".join(file.lines[span.first - 1 : span.last])',
+        "workspace/test_more_like_this.py::test_secrets_of_the_lines_are_not_compared",
+    ),
+    Guard(
         "secrets are masked before they are sent to an embedder",
         "workspace/index_tools.py",
         "masked = await in_thread(lambda: [self._redact(text).text for text in texts])",
@@ -1013,7 +1027,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "the file of read_file is located in the sandbox",
         "workspace/read_file.py",
-        "lambda: locate(settings, arguments.path, arguments.rev)",
+        "lambda: locate_file(settings, arguments.path, arguments.rev)",
         'lambda: RootLocation("/", (f"{settings.sandbox.roots[0]}/{arguments.path}".lstrip("/"),), "")',
         "workspace/test_hostile.py::test_no_file_outside_the_roots_is_opened",
     ),

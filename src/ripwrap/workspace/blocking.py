@@ -311,15 +311,16 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
 
     def codebase_search(
         self,
-        query: str,
+        query: str = "",
         path: str = ".",
         *,
+        like: str = "",
         file_pattern: str = "",
         file_type: str = "",
         limit: int = 30,
         offset: int = 0,
     ) -> str:
-        """Find the code that answers a question in words, or that defines a name, the best results first.
+        """Find the code that answers a question in words, defines a name, or is like other code; the best first.
 
         The answer gives for each result its file and lines, the definition around it, the reasons for its rank, and its
         text. Use this if you do not know the names in the code, and grep_content if you do. Hidden files and files that
@@ -328,6 +329,8 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         Args:
             query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
             path (str): The directory or file to search; `.` is everything.
+            like (str): Instead of query, lines of a file to which similar code is found, e.g. `src/a.py:10-30`; one
+                line is the definition around it.
             file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!tests/**`.
             file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
             limit (int): Maximum number of results to show; default 30. A file may have several.
@@ -336,14 +339,20 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         try:
             return self.text(
                 self.codebase_search_result(
-                    query, path, file_pattern=file_pattern, file_type=file_type, limit=limit, offset=offset
+                    query,
+                    path,
+                    like=like,
+                    file_pattern=file_pattern,
+                    file_type=file_type,
+                    limit=limit,
+                    offset=offset,
                 )
             )
         except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def codebase_search_result(
-        self, query: str, path: str = ".", **options: Unpack[CodebaseSearchOptions]
+        self, query: str = "", path: str = ".", **options: Unpack[CodebaseSearchOptions]
     ) -> CodebaseSearchResult:
         """Return the answer of `codebase_search()` as a `CodebaseSearchResult`.
 
@@ -364,6 +373,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
         name: str,
         path: str = ".",
         *,
+        depth: int = 1,
         file_pattern: str = "",
         file_type: str = "",
         limit: int = 100,
@@ -380,6 +390,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
         Args:
             name (str): The name, e.g. `total`, or with its class or module, e.g. `Cart.total`.
             path (str): The directory or file to search; `.` is everything.
+            depth (int): With 2, also find who uses the definitions around the uses (callers of callers), up to 5.
             file_pattern (str): Search only files that match this glob, e.g. `*.py` or `!tests/**`.
             file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
             limit (int): Maximum number of places to show; default 100.
@@ -393,6 +404,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
                 self.find_references_result(
                     name,
                     path,
+                    depth=depth,
                     file_pattern=file_pattern,
                     file_type=file_type,
                     limit=limit,
