@@ -153,7 +153,12 @@ def key_lines(
     if encoding == "utf-8" and b"PRIVATE KEY" not in raw and not scanner.inside:
         numbers, count = Numbers(), raw.count(b"\n") + 1
     else:
-        numbers, count = _numbers_of_keys(raw, encoding, scanner)
+        flags, line = bytearray(1), "\n"
+        for line in io.TextIOWrapper(io.BytesIO(raw), encoding, errors="replace", newline="\n"):
+            flags.append(bool(list(scanner.parts(line.removesuffix("\n")))))
+        if line.endswith("\n"):  # the last line is empty
+            flags.append(bool(list(scanner.parts(""))))
+        numbers, count = Numbers(bytes(flags)), len(flags) - 1
     return KeyLines(numbers, count if len(raw) <= MAX_SCANNED_BYTES else count - 1)
 
 
@@ -215,17 +220,6 @@ def _key_masks(scanner: KeyScanner, line: str, number: int, keys: KeyLines) -> I
     if not parts and (number in keys.numbers or (number > keys.scanned and _LOOKS_LIKE_KEY.fullmatch(line))):
         parts = [_content(line)]
     yield from (Mask(start, end, _PRIVATE_KEY) for start, end in parts if start < end)
-
-
-def _numbers_of_keys(raw: bytes, encoding: str, scanner: KeyScanner) -> tuple[Numbers, int]:
-    """Return the numbers of the lines that belong to private keys, and the number of all lines."""
-    numbers = bytearray(1)
-    line = "\n"
-    for line in io.TextIOWrapper(io.BytesIO(raw), encoding, errors="replace", newline="\n"):
-        numbers.append(bool(list(scanner.parts(line.removesuffix("\n")))))
-    if line.endswith("\n"):  # the last line is empty
-        numbers.append(bool(list(scanner.parts(""))))
-    return Numbers(bytes(numbers)), len(numbers) - 1
 
 
 def _content(line: str) -> Span:
@@ -309,19 +303,17 @@ class _Finder:
         if not number:
             number = next((number for number, text in enumerate(found.groups(), 1) if text), 0)
         start, end = found.span(number) if found[number] else found.span()
-        if self._rule.filters and not self._rule.accepts(self._hit(found)):
-            return None
-        return Mask(start, end, self.name)
-
-    def _hit(self, found: re.Match[str]) -> ScanMatch:
-        """Return a match for the filters of the rule, without a path. Its line is the text around it."""
-        start = max(found.start() - MAX_SECRET_CHARS, 0)
-        line = found.string[start : found.end() + MAX_SECRET_CHARS]
-        before = len(raw_bytes(line[: found.start() - start]))
+        if not self._rule.filters:
+            return Mask(start, end, self.name)
+        # The filters of the rule get a match without a path, whose line is the text around it.
+        begin = max(found.start() - MAX_SECRET_CHARS, 0)
+        line = found.string[begin : found.end() + MAX_SECRET_CHARS]
+        before = len(raw_bytes(line[: found.start() - begin]))
         submatch = Submatch.model_construct(match=found[0], start=before, end=0)
         captures = Captures.model_construct(groups=found.groups(), named={})
         known: dict[str, Any] = {"path": "", "lines": line, "submatches": (submatch,), "captures": (captures,)}
-        return ScanMatch.model_construct(**known, rule=self._rule.id)
+        hit = ScanMatch.model_construct(**known, rule=self._rule.id)
+        return Mask(start, end, self.name) if self._rule.accepts(hit) else None
 
 
 def _has_any(words: Sequence[bytes], text: bytes) -> bool:
