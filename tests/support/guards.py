@@ -296,8 +296,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "directories in a tar count as members",
         "sources/archives.py",
-        "                if not info.isreg():\n                    self._count_member()",
-        "                if not info.isreg():\n                    pass",
+        "                    if not info.isreg():\n                        self._count_member()",
+        "                    if not info.isreg():\n                        pass",
         "sources/test_bombs.py::TestDirectories::test_directories_in_a_tar_count_as_members",
     ),
     Guard(
@@ -324,7 +324,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "headers of earlier members of a tar are forgotten",
         "sources/archives.py",
-        "                kept.members.clear()  # `tarfile` would keep the headers of all members\n",
+        "                    kept.members.clear()  # `tarfile` would keep the headers of all members\n",
         "",
         "sources/test_bombs.py::TestDirectories::test_headers_of_earlier_members_of_a_tar_are_not_kept",
     ),
@@ -615,8 +615,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "paths have a maximum length",
         "workspace/sandbox.py",
-        "        if size > most:\n            raise ValueError(",
-        "        if False:\n            raise ValueError(",
+        "            if size > most:\n                raise ValueError(",
+        "            if False:\n                raise ValueError(",
         "workspace/test_limits.py::test_raw_access_refuses_long_paths",
     ),
     Guard(
@@ -636,8 +636,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "pipes and devices in place of a file are not read",
         "_system/safe_open.py",
-        "    if not stat.S_ISREG(os.fstat(found).st_mode):\n        os.close(found)",
-        "    if False:\n        os.close(found)",
+        "        if not stat.S_ISREG(os.fstat(found).st_mode):\n            os.close(found)",
+        "        if False:\n            os.close(found)",
         "test_safe_open.py::test_replaced_file_is_not_opened",
     ),
     # -- Denied files --
@@ -812,6 +812,13 @@ GUARDS: tuple[Guard, ...] = (
         "test_shown.py::test_secret_in_the_outer_part_of_a_name_is_masked",
     ),
     Guard(
+        "secrets in lines are masked before code is compared with the lines",
+        "workspace/codebase_search.py",
+        "    text = file.text(span)",
+        '    text = "\\n".join(file.lines[span.first - 1 : span.last])',
+        "workspace/test_more_like_this.py::test_secrets_of_the_lines_are_not_compared",
+    ),
+    Guard(
         "secrets are masked before they are sent to an embedder",
         "workspace/index_tools.py",
         "masked = await in_thread(lambda: [self._redact(text).text for text in texts])",
@@ -836,8 +843,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "links and alternates of a repository are checked",
         "sources/repository.py",
-        "        if self._allowed is None:\n            return\n        for folder in (*self",
-        "        if True:\n            return\n        for folder in (*self",
+        "        if self._allowed is None:\n            return\n        waiting = [*self",
+        "        if True:\n            return\n        waiting = [*self",
         "sources/test_hostile_repositories.py::TestLeadingOut::test_repository_that_leads_out_of_the_roots_is_refused",
     ),
     Guard(
@@ -1013,7 +1020,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "the file of read_file is located in the sandbox",
         "workspace/read_file.py",
-        "lambda: locate(settings, arguments.path, arguments.rev)",
+        "lambda: locate_file(settings, arguments.path, arguments.rev)",
         'lambda: RootLocation("/", (f"{settings.sandbox.roots[0]}/{arguments.path}".lstrip("/"),), "")',
         "workspace/test_hostile.py::test_no_file_outside_the_roots_is_opened",
     ),

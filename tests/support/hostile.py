@@ -105,6 +105,7 @@ ANCHORS = (
 
 TABLE: hostile_calls.Values = {
     "path": PATHS,
+    "like": PATHS,
     "pattern": PATTERNS,
     "file_pattern": PATTERNS,
     "ignore": PATTERNS,

@@ -117,6 +117,7 @@ REVISIONS = (
 TABLE: hostile_calls.Values = {
     **hostile.TABLE,
     "path": PATHS,
+    "like": PATHS,
     "pattern": PATTERNS,
     "file_pattern": PATTERNS,
     "ignore": PATTERNS,
@@ -183,6 +184,7 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "ls", {"path": path, **every}
         yield "tree", {"path": path, **every}
         yield "codebase_search", {"query": "innermost_secret password", "path": path}
+        yield "codebase_search", {"like": path}
         yield "read_file", {"path": path}
     for pattern in PATTERNS:
         yield "grep_content", {"pattern": pattern, **every}

@@ -156,7 +156,15 @@ def parse(text: str, *, comments: bool) -> JsonText:
     """Parse a text of JSON."""
     plain = text
     if comments:
-        plain = _TRAILING_COMMA.sub(lambda found: found[0] if found[1] is None else f"{found[1]} ", _blanked(text))
+
+        def blank(found: re.Match[str]) -> str:
+            if found[0].startswith("/*") and not (found[0].endswith("*/") and len(found[0]) > 3):
+                raise ValueError("a comment has no end")
+            return found[0] if found[0].startswith('"') else " " * len(found[0])
+
+        plain = _TRAILING_COMMA.sub(
+            lambda found: found[0] if found[1] is None else f"{found[1]} ", _COMMENT.sub(blank, text)
+        )
 
     def refuse(name: str) -> None:
         raise ValueError(f"{name} is not JSON")
@@ -173,15 +181,6 @@ def made_in(value: Any) -> str | None:
     """Return what install made according to the mark in an entry; `None` if install did not write the entry."""
     found = _MADE.search(json.dumps(value))
     return found and found[1]
-
-
-def _blanked(text: str) -> str:
-    def blank(found: re.Match[str]) -> str:
-        if found[0].startswith("/*") and not (found[0].endswith("*/") and len(found[0]) > 3):
-            raise ValueError("a comment has no end")
-        return found[0] if found[0].startswith('"') else " " * len(found[0])
-
-    return _COMMENT.sub(blank, text)
 
 
 def _skip(plain: str, at: int) -> int:

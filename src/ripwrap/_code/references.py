@@ -188,24 +188,20 @@ def rate(file: FileOccurrences, one: Occurrence, known: Definitions, owner: str)
             return "low"
         return "high" if known.is_free else "medium"
     if one.is_member:
-        return _rate_member(file, one, known)
+        receiver = file.aliases.get(one.receiver, one.receiver)
+        only = known.count == 1 and bool(known.owners)
+        has_module = file.language not in _EXPLICIT_IMPORTS or one.receiver in file.imported
+        if receiver in known.owners or (known.is_free and receiver in known.modules and has_module):
+            return "high"
+        if one.receiver in file.modules:
+            return "low"  # as in `re.compile`
+        if receiver in _OWN_RECEIVERS and _classes_around(one) & known.owners:
+            return "high" if receiver != "super" else "medium" if only else "low"
+        # `loader` is probably an object of the class `BaseLoader`.
+        word = receiver.strip("_").lower()
+        named_like = len(word) > 2 and any(owner.lower().endswith(word) for owner in known.owners)
+        return "medium" if only or named_like else "low"
     return _rate_free(file, one, known)
-
-
-def _rate_member(file: FileOccurrences, one: Occurrence, known: Definitions) -> Confidence:
-    receiver = file.aliases.get(one.receiver, one.receiver)
-    only = known.count == 1 and bool(known.owners)
-    has_module = file.language not in _EXPLICIT_IMPORTS or one.receiver in file.imported
-    if receiver in known.owners or (known.is_free and receiver in known.modules and has_module):
-        return "high"
-    if one.receiver in file.modules:
-        return "low"  # as in `re.compile`
-    if receiver in _OWN_RECEIVERS and _classes_around(one) & known.owners:
-        return "high" if receiver != "super" else "medium" if only else "low"
-    # `loader` is probably an object of the class `BaseLoader`.
-    word = receiver.strip("_").lower()
-    named_like = len(word) > 2 and any(owner.lower().endswith(word) for owner in known.owners)
-    return "medium" if only or named_like else "low"
 
 
 def _classes_around(one: Occurrence) -> set[str]:

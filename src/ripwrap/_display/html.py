@@ -70,31 +70,28 @@ def _html_lines(lines: Iterable[Match | Context]) -> Iterator[str]:
         if gaps.before(line):
             yield f"{_DIM}--</span>\n"
         mark = ":" if isinstance(line, Match) else "-"
-        for offset, text in enumerate(_marked_up(line).removesuffix("\n").split("\n")):
+        spans = line.spans()
+        start, end = 0, len(line.lines)
+        if end > MAX_LINE:  # only the part around the first match is shown
+            start = max(spans[0][0] - MAX_LINE // 4, 0) if spans else 0
+            end = start + MAX_LINE
+        pieces, done = ["…" if start else ""], start
+        for hit, (first, last) in zip(line.submatches if isinstance(line, Match) else (), spans, strict=False):
+            if first < start or last > end:
+                continue
+            pieces.append(_escape(line.lines[done:first]))
+            if hit.replacement is None:
+                pieces.append(_tagged("mark", line.lines[first:last]))
+            else:
+                # Lines of a replacement are not lines of the file, so they have no numbers.
+                pieces += _tagged("del", line.lines[first:last]), _tagged("ins", hit.replacement).replace("\n", "<br>")
+            done = last
+        rest = "…" if end < len(line.lines) else ""
+        for offset, text in enumerate(
+            "".join((*pieces, _escape(line.lines[done:end]), rest)).removesuffix("\n").split("\n")
+        ):
             number = "" if line.line_number is None else line.line_number + offset
             yield f"{_DIM}{number}{mark}</span> {text}\n"
-
-
-def _marked_up(line: Match | Context) -> str:
-    """Return the text of a match or context as HTML, with each match marked, and followed by its replacement."""
-    spans = line.spans()
-    start, end = 0, len(line.lines)
-    if end > MAX_LINE:  # only the part around the first match is shown
-        start = max(spans[0][0] - MAX_LINE // 4, 0) if spans else 0
-        end = start + MAX_LINE
-    pieces, done = ["…" if start else ""], start
-    for hit, (first, last) in zip(line.submatches if isinstance(line, Match) else (), spans, strict=False):
-        if first < start or last > end:
-            continue
-        pieces.append(_escape(line.lines[done:first]))
-        if hit.replacement is None:
-            pieces.append(_tagged("mark", line.lines[first:last]))
-        else:
-            # Lines of a replacement are not lines of the file, so they have no numbers.
-            pieces += _tagged("del", line.lines[first:last]), _tagged("ins", hit.replacement).replace("\n", "<br>")
-        done = last
-    rest = "…" if end < len(line.lines) else ""
-    return "".join((*pieces, _escape(line.lines[done:end]), rest))
 
 
 def _escape(text: str) -> str:

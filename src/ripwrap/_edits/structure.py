@@ -388,7 +388,7 @@ class CodeSearch:
             found.add_error("unreadable", error.strerror or str(error))
         except UnicodeDecodeError as error:
             found.add_error("encoding", f"it is not valid {error.encoding}, at byte {error.start}; convert it to UTF-8")
-        except (_CodeLeftOutError, UnsearchedError) as error:
+        except UnsearchedError as error:
             found.add_error(error.kind, str(error))
         return found
 
@@ -400,9 +400,9 @@ class CodeSearch:
         with open_regular_file(listing.cwd, path, follow=options.get("follow", True), roots=roots) as file:
             raw = file.read(_HEAD_BYTES)
             if is_binary(raw):
-                raise _CodeLeftOutError("binary", f"it is binary (NUL at byte {raw.index(0)})")
+                raise UnsearchedError("binary", f"it is binary (NUL at byte {raw.index(0)})")
             if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
-                raise _CodeLeftOutError("too_large", f"it is larger than {MAX_FILE_BYTES >> 20} MiB")
+                raise UnsearchedError("too_large", f"it is larger than {MAX_FILE_BYTES >> 20} MiB")
             raw += file.read()
         mark, encoding = byte_order_mark(raw)
         return raw[len(mark) :].decode(encoding).encode()
@@ -415,7 +415,18 @@ class CodeSearch:
             last = text.find(b"\n", max(hit.end - 1, hit.start)) + 1 or len(text)
             line, counted = line + text.count(b"\n", counted, first) - text.count(b"\n", first, counted), first
             if self._request.fix is None:
-                found.matches.append(_match(found.path, text, line, first, last, hit.start, hit.end, hit.spans))
+                matched = text[hit.start : hit.end].decode()
+                submatch = Submatch.model_construct(match=matched, start=hit.start - first, end=hit.end - first)
+                found.matches.append(
+                    CodeMatch.model_construct(
+                        path=found.path,
+                        lines=text[first:last].decode(),
+                        line_number=line,
+                        absolute_offset=first,
+                        submatches=(submatch,),
+                        metavariables={name: text[one:other].decode() for name, (one, other) in hit.spans.items()},
+                    )
+                )
             elif isinstance(hit.edit, str):
                 message = f"the match in line {line} is not replaced: {hit.edit}; replace it by hand"
                 found.add_error("syntax", message, line)
@@ -433,26 +444,3 @@ class CodeSearch:
             else:
                 message += "; matches may be missing"
             found.add_error("syntax", message, answer.error_line)
-
-
-class _CodeLeftOutError(Exception):
-    """Error for a file that is not parsed."""
-
-    def __init__(self, kind: CodeErrorKind, message: str) -> None:
-        super().__init__(message)
-        self.kind: CodeErrorKind = kind
-
-
-def _match(
-    path: str, text: bytes, line: int, first: int, last: int, start: int, end: int, spans: Mapping[str, tuple[int, int]]
-) -> CodeMatch:
-    """Return the match whose text is `text[start:end]` and whose lines are `text[first:last]`."""
-    submatch = Submatch.model_construct(match=text[start:end].decode(), start=start - first, end=end - first)
-    return CodeMatch.model_construct(
-        path=path,
-        lines=text[first:last].decode(),
-        line_number=line,
-        absolute_offset=first,
-        submatches=(submatch,),
-        metavariables={name: text[one:other].decode() for name, (one, other) in spans.items()},
-    )

@@ -112,13 +112,7 @@ class ColumnDecoder:
             matches = [one for one in self._messages.decode_large(large) if isinstance(one, Match)]
             if matches:
                 yield Columns.of(matches)
-        yield from self._columns(self._framer.feed_joined(chunk))
-
-    def close(self) -> Iterator[Columns]:
-        """Decode the last line, if it has no newline, and yield its match; raise what `feed()` raises."""
-        yield from self._one_by_one(b"".join(self._framer.close()))
-
-    def _columns(self, records: bytes) -> Iterator[Columns]:
+        records = self._framer.feed_joined(chunk)
         parts = _MATCH.split(records)
         gaps = parts[::_PARTS]  # the records before, between and after the matches
         odd = [at for at in compress(range(len(gaps)), gaps) if not _OTHER_KINDS.fullmatch(gaps[at])]
@@ -135,6 +129,10 @@ class ColumnDecoder:
             yield from self._one_by_one(gaps[at])
             done = at
         yield from _if_any(columns[done:] if done else columns)
+
+    def close(self) -> Iterator[Columns]:
+        """Decode the last line, if it has no newline, and yield its match; raise what `feed()` raises."""
+        yield from self._one_by_one(b"".join(self._framer.close()))
 
     def _decode(
         self,

@@ -130,7 +130,15 @@ class Change:
                 if line_end < 0:
                     self._rest = data[at:]
                     return
-                yield from self._between(data[at : line_end + 1])
+                line = data[at : line_end + 1]
+                if line.startswith(b'{"type":"begin"'):
+                    path = path_of(line)
+                    self._in_file, self._dropping = True, self._drops(os.fsdecode(path))
+                    if not self._dropping:
+                        yield from self._before(path)
+                        yield self._begin(line)[:-1]
+                else:
+                    yield from self._summary(line)
                 at = line_end + (not self._in_file)
                 continue
             end = data.find(_END, at)
@@ -149,17 +157,6 @@ class Change:
                 yield b"\n"
                 yield self._ended(line)
             at = line_end + 1
-
-    def _between(self, line: bytes) -> Iterator[bytes]:
-        """Yield the changed output for a record that is not about the current file."""
-        if not line.startswith(b'{"type":"begin"'):
-            yield from self._summary(line)
-            return
-        path = path_of(line)
-        self._in_file, self._dropping = True, self._drops(os.fsdecode(path))
-        if not self._dropping:
-            yield from self._before(path)
-            yield self._begin(line)[:-1]
 
     def _summary(self, head: bytes) -> Iterator[bytes]:
         record: dict[str, Any] = json.loads(head)

@@ -8,8 +8,8 @@ r"""Split rg's output into records, and decode them into messages, paths and cou
 
 A search can write millions of records, so there is a fast path for the usual record: a match in a file below `./`, with
 the keys in the order in which rg writes them. The fast path recognises such a record by its first bytes, and passes the
-data of the record to Pydantic as bytes, so that they are parsed only once. `_decode_data()` does the same for other
-records of known kinds. `_decode_whole()` decodes any other record, with the keys in any order, to the same models.
+data of the record to Pydantic as bytes, so that they are parsed only once. `_decode()` does the same for other records
+of known kinds. `_decode_whole()` decodes any other record, with the keys in any order, to the same models.
 
 Records end only at `b"\n"`. `splitlines()` would also split at U+2028 and other characters, which a record may contain.
 """
@@ -265,23 +265,16 @@ class MessageDecoder:
     def _decode(self, record: bytes) -> Record | None:
         """Decode a record of any kind; return `None` for a summary, and for a kind that was not requested."""
         head, _, data = record.partition(_DATA_KEY)
-        try:
-            validate = self._validators[head]
-        except KeyError:
-            return self._decode_whole(record)
-        return self._decode_data(validate, data, record) if validate else None
-
-    def _decode_data(self, validate: Callable[[bytes], Any], data: bytes, record: bytes) -> Record | None:
-        """Decode the bytes of a record's `data` object directly into the model."""
-        data = data.removesuffix(b"\n")
-        if not data.endswith(b"}}"):
-            return self._decode_whole(record)
-        dotted = data.startswith(_DOT_SLASH_PATH)
-        try:
-            message: Record = validate(_PATH_KEY + data[len(_DOT_SLASH_PATH) : -1] if dotted else data[:-1])
-        except ValidationError:
-            return self._decode_whole(record)
-        return message if dotted else _without_dot_slash(message)
+        if head in self._validators:
+            validate, data = self._validators[head], data.removesuffix(b"\n")
+            if validate is None:
+                return None
+            if data.endswith(b"}}"):
+                dotted = data.startswith(_DOT_SLASH_PATH)
+                with suppress(ValidationError):
+                    message: Record = validate(_PATH_KEY + data[len(_DOT_SLASH_PATH) : -1] if dotted else data[:-1])
+                    return message if dotted else _without_dot_slash(message)
+        return self._decode_whole(record)
 
     def _decode_whole(self, record: bytes) -> Record | None:
         """Decode a record with its keys in any order, such as a summary; raise `DecodeError` for a malformed record."""

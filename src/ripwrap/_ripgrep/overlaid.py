@@ -23,7 +23,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from ripwrap._ripgrep.change import COUNT, PATH, Change, plain_bytes
-from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.decoder import DOT_SLASH, PathDecoder
 from ripwrap._ripgrep.exit_status import Exit, without_paths
 from ripwrap._ripgrep.page_collector import ListingCollector, WholeOutput, path_order
 from ripwrap._ripgrep.place import Part, Plan
@@ -60,15 +60,6 @@ _MAX_MAPPED = 10
 
 rg detects binary files differently with memory maps.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """File of the overlay that the search covers."""
-
-    path: str
-    text: bytes
-    named: bool
 
 
 class _TimeoutError(Exception):
@@ -134,7 +125,7 @@ class _Order:
     def __init__(self, query: Query) -> None:
         self.sorted: bool = query.sort_key != "none"
         self.reverse: bool = query.reverse
-        self._roots = [_plain(path).rstrip(os.sep) or os.sep for path in query.paths]
+        self._roots = [path.removeprefix(DOT_SLASH).rstrip(os.sep) or os.sep for path in query.paths]
 
     def key(self, path: str, least: int = 0) -> tuple[int, bytes]:
         """Return the sort key of a path."""
@@ -177,8 +168,7 @@ async def _plan(query: Query, runner: Any, seconds: float | None) -> Plan:
         listing = replace(disk.only_files().without("max_filesize"), paths=tuple(listed), overlay=None)
         found += (await run(listing, lambda: _Listing(paths))).found
     found += await _new_files(query, overlay, runner, run, paths.folders())
-    named = {_plain(path) for path in query.paths}
-    texts = [_Found(path, text, path in named) for path, text in found]
+    named = {path.removeprefix(DOT_SLASH) for path in query.paths}
     mode = query.output
     blocks: list[tuple[str, bytes]] = []
     stats: list[dict[str, Any]] = []
@@ -187,7 +177,8 @@ async def _plan(query: Query, runner: Any, seconds: float | None) -> Plan:
     with Spool() as spool:
         for is_named in (False, True):
             batch = spool.begin()
-            await runner.call(partial(_write, spool, batch, [one for one in texts if one.named is is_named]))
+            texts = [(path, text) for path, text in found if (path in named) is is_named]
+            await runner.call(partial(_write, spool, batch, texts))
             if not batch.names:
                 continue
             numbers = tuple(sorted(os.listdir(batch.path))) if is_named else (os.curdir,)
@@ -263,9 +254,9 @@ class Overlaid(Change):
                 stats[name] += other[name]
 
 
-def _write(spool: Spool, batch: Batch, texts: Iterable[_Found]) -> None:
-    for one in texts:
-        spool.add(batch, one.path, one.text)
+def _write(spool: Spool, batch: Batch, texts: Iterable[tuple[str, bytes]]) -> None:
+    for path, text in texts:
+        spool.add(batch, path, text)
 
 
 def _check(end: Exit) -> None:
@@ -273,10 +264,6 @@ def _check(end: Exit) -> None:
         end.check(summary=end.wrote)
     else:
         end.check_listing()
-
-
-def _plain(path: str) -> str:
-    return path.removeprefix(os.path.join(os.curdir, ""))
 
 
 def _is_file(full: str, overlay: OverlayTexts) -> bool:
@@ -308,7 +295,7 @@ async def _new_files(
     places = await runner.call(lambda: [*_places(query, overlay, folders)])
     inner = [one for one in places if one.parts]
     if not inner:
-        return [(_plain(one.root), one.text) for one in places]
+        return [(one.shown, one.text) for one in places]
     with TemporaryFolder("ripwrap-") as mirror:
         cwd = _inside(mirror, await runner.call(lambda: os.path.realpath(query.cwd)))
         await runner.call(lambda: _grow(mirror, cwd, inner))
@@ -317,7 +304,7 @@ async def _new_files(
         kept = [os.path.join(query.cwd, path) for path in query.values("ignore_file")]
         files = replace(files.with_(ignore_file=kept), cwd=cwd, paths=tuple(roots.values()), overlay=None)
         listing = await run(files, lambda: ListingCollector(PathDecoder()))
-        listed = {_plain(path.removeprefix(mirror)) for path in listing.every()}
+        listed = {path.removeprefix(mirror).removeprefix(DOT_SLASH) for path in listing.every()}
     return [(one.shown, one.text) for one in places if not one.parts or one.shown in listed]
 
 
@@ -332,7 +319,7 @@ class _NewFile:
 
     @property
     def shown(self) -> str:
-        return _plain(os.path.join(self.root, *self.parts))
+        return os.path.join(self.root, *self.parts).removeprefix(DOT_SLASH)
 
 
 def _places(query: Query, overlay: OverlayTexts, folders: Mapping[str, str]) -> Iterator[_NewFile]:
@@ -402,17 +389,11 @@ def _blocks(
     mode: Output, output: bytes, name_of: Callable[[str], str], stats: list[dict[str, Any]]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the path of each text and rg's output for it; replace the paths of temporary files in the output."""
-    if mode == "json":
-        yield from _json_blocks(output, name_of, stats)
+    if mode != "json":
+        for record in (PATH if mode == "paths" else COUNT).finditer(output):
+            path = name_of(os.fsdecode(plain_bytes(record[1])))
+            yield path, os.fsencode(path) + b"\0" + record[2]
         return
-    for record in (PATH if mode == "paths" else COUNT).finditer(output):
-        path = name_of(os.fsdecode(plain_bytes(record[1])))
-        yield path, os.fsencode(path) + b"\0" + record[2]
-
-
-def _json_blocks(
-    output: bytes, name_of: Callable[[str], str], stats: list[dict[str, Any]]
-) -> Iterator[tuple[str, bytes]]:
     path, spelled, lines = "", b"", list[bytes]()
     for line in BytesIO(output).readlines():
         numbered = _NUMBERED.search(line, 0, 100)

@@ -350,11 +350,9 @@ class Decoder(Protocol[ItemOut]):
 
     def feed(self, chunk: bytes) -> Sequence[ItemOut]:
         """Return the items that `chunk` completes."""
-        ...
 
     def close(self) -> None:
         """Check that the stream ended with a complete item."""
-        ...
 
 
 class BaseListingCollector(Generic[ItemOut]):
@@ -569,7 +567,6 @@ Words = Callable[[str], Collection[str]]
 MAX_FILES_PER_WORD = 5_000
 """Maximum number of files whose counts are kept for each word; see `TermCounts`."""
 
-_DOT = b"." + os.fsencode(os.sep)
 # rg writes this line to stdout for a binary file whose path is on the command line, and for a file in which it stopped
 # at a NUL byte.
 _REMARK = re.compile(
@@ -644,7 +641,7 @@ class TermCounts:
         self.trim()
 
     def _close_file(self) -> None:
-        path = _REMARK.sub(b"", self._path or b"").removeprefix(_DOT)
+        path = _REMARK.sub(b"", self._path or b"").removeprefix(_DOT_SLASH)
         counts: dict[str, int] = {}
         del self._counts[b""]  # a chunk that ends at a line end leaves empty text
         for hit, number in self._counts.items():

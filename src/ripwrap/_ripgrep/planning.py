@@ -193,7 +193,12 @@ class Runs(ABC, Generic[Child]):
             for query in split(part.query)
         ]
         if ordered and len(self._parts) > 1 and self._parts[0].query.sorts_all:
-            raise _order_error(plan.parts[0].query, len(self._parts))
+            said = (
+                f"rg cannot sort the files of all {len(plan.parts[0].query.paths)} paths together, because this system "
+                f"needs {len(self._parts)} command lines for so many paths; pass fewer paths, leave out "
+            )
+            sort, sortr = Hint("sort", kind="omit"), Hint("sortr", kind="omit")
+            raise SearchError(HintedText(said, sort, " and ", sortr, ", or pass ", Hint("sort", "path")))
         self.pending: deque[_Run[Child]] = deque(map(_Run, self._parts))
         self._known = len(self._parts)  # number of the runs in `pending` that are parts of the plan
         self._waits = False
@@ -321,15 +326,3 @@ def _counted(part: Part) -> Part:
     if query.mode not in ("count", "count-matches") or query.stats or query.silent:
         return part
     return replace(part, query=replace(query, stats=True), change=Counted(query, part.change))
-
-
-def _order_error(query: Query, lines: int) -> SearchError:
-    said = (
-        f"rg cannot sort the files of all {len(query.paths)} paths together, because this system needs {lines} "
-        "command lines for so many paths; pass fewer paths, leave out "
-    )
-    return SearchError(
-        HintedText(
-            said, Hint("sort", kind="omit"), " and ", Hint("sortr", kind="omit"), ", or pass ", Hint("sort", "path")
-        )
-    )

@@ -35,7 +35,6 @@ class SomePlace(Protocol):
 
     def plan(self, query: "Query", run: Any, seconds: float | None) -> Awaitable[Any]:
         """Return the runs that search this place."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,9 @@ def scan_request(
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to a scan: {reason}"))
     several = several_paths(paths)
     query = placed_search("scan()", [rule.pattern for rule in known], cwd, several, options)
-    folder = cwd or os.curdir if query.on is not None else os.path.abspath(cwd or os.curdir)
+    folder = os.curdir if cwd is None else cwd
+    if query.on is None and folder:
+        folder = os.path.abspath(folder)
     return ScanRequest(known, folder, several, overlaps, check_limit(limit), options, on_host=query.on is not None)
 
 

@@ -218,7 +218,15 @@ async def in_thread(call: Callable[[], T]) -> T:
                 return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
         except BaseException:
             cancelled.set()
-            await _wait_for_child(cancelled)
+            # If asyncio cancels the task again, the rest of the wait blocks the event loop.
+            pauses = itertools.takewhile(lambda _: cancelled.has_child, poll_intervals(CHILD_SECONDS))
+            try:
+                with anyio.CancelScope(shield=True):
+                    for pause in pauses:
+                        await anyio.sleep(pause)
+            finally:
+                for pause in pauses:
+                    time.sleep(pause)  # noqa: ASYNC251
             raise
 
 
@@ -256,21 +264,6 @@ async def in_thread_to_end(call: Callable[[], T]) -> T:
         with thread_errors():
             raise errors[0]
     return outcome[0]
-
-
-async def _wait_for_child(cancelled: Cancellation) -> None:
-    """Wait until a thread has no child process, but at most `CHILD_SECONDS`.
-
-    If asyncio cancels the task again, the rest of the wait blocks the event loop.
-    """
-    pauses = itertools.takewhile(lambda _: cancelled.has_child, poll_intervals(CHILD_SECONDS))
-    try:
-        with anyio.CancelScope(shield=True):
-            for pause in pauses:
-                await anyio.sleep(pause)
-    finally:
-        for pause in pauses:
-            time.sleep(pause)  # noqa: ASYNC251
 
 
 @contextmanager
@@ -315,11 +308,9 @@ class AnyLock(Protocol):
 
     def acquire(self, *, timeout: float) -> bool:
         """Take the lock, and return True; return False if this takes more than `timeout` seconds."""
-        ...
 
     def release(self) -> None:
         """Release the lock."""
-        ...
 
 
 class ProcessLock:

@@ -33,29 +33,25 @@ def open_regular_file(
 ) -> io.BufferedReader:
     """Open a regular file, or its text in an overlay."""
     with defer_interrupts():
-        return _open_regular_file(folder, path, follow=follow, roots=roots)
-
-
-def _open_regular_file(folder: str, path: str, *, follow: bool, roots: Sequence[str]) -> io.BufferedReader:
-    texts = active_overlay()
-    full = os.path.join(folder, path)
-    if texts is not None and (follow or path in roots or not os.path.islink(full)):
-        file = texts.open(full)
-        if file is not None:
-            return file
-    try:
-        if follow or not _CAN_OPEN_BELOW:
-            found = os.open(full, _FILE_FLAGS)
-        else:
-            found = _open_below(folder, *_split_root(path, roots))
-    except OSError as error:
-        if error.errno in _REPLACED_ERRNOS:
-            raise _gone_error(path) from error
-        raise
-    if not stat.S_ISREG(os.fstat(found).st_mode):
-        os.close(found)
-        raise _gone_error(path)
-    return open(found, "rb")
+        texts = active_overlay()
+        full = os.path.join(folder, path)
+        if texts is not None and (follow or path in roots or not os.path.islink(full)):
+            file = texts.open(full)
+            if file is not None:
+                return file
+        try:
+            if follow or not _CAN_OPEN_BELOW:
+                found = os.open(full, _FILE_FLAGS)
+            else:
+                found = _open_below(folder, *_split_root(path, roots))
+        except OSError as error:
+            if error.errno in _REPLACED_ERRNOS:
+                raise _gone_error(path) from error
+            raise
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            os.close(found)
+            raise _gone_error(path)
+        return open(found, "rb")
 
 
 def without_replaced(folder: str, paths: Iterable[str], *, follow: bool) -> Iterator[str]:

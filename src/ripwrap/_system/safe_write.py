@@ -190,7 +190,20 @@ class Disk:
             if folder is not None:
                 os.rename(source, target, src_dir_fd=folder, dst_dir_fd=folder)
             else:
-                _replace_by_path(source, target, state)
+                # Windows does not replace a read-only file. So if `target` is read-only, make it writable, rename the
+                # file, and make `target` read-only again.
+                mode = stat.S_IMODE(state.status.st_mode)
+                read_only = not mode & stat.S_IWRITE
+                if read_only:
+                    os.chmod(target, mode | stat.S_IWRITE)
+                try:
+                    replace_file(Path(source), Path(target))
+                except OSError:
+                    if read_only:
+                        os.chmod(target, mode)
+                    raise
+                if read_only:
+                    os.chmod(target, mode)
 
     def overwrite(
         self, path: str, name: str, content: bytes, state: FileState, *, times: tuple[int, int] | None = None
@@ -312,23 +325,3 @@ def _attributes(descriptor: int) -> tuple[tuple[str, bytes], ...]:
                 with suppress(OSError):  # only a privileged process may read it
                     found.append((name, os.getxattr(descriptor, name)))
     return tuple(found)
-
-
-def _replace_by_path(source: str, target: str, state: FileState) -> None:
-    """Rename a file on a system without `openat`.
-
-    Windows does not replace a read-only file. So if `target` is read-only, make it writable, rename the file, and make
-    `target` read-only again.
-    """
-    mode = stat.S_IMODE(state.status.st_mode)
-    read_only = not mode & stat.S_IWRITE
-    if read_only:
-        os.chmod(target, mode | stat.S_IWRITE)
-    try:
-        replace_file(Path(source), Path(target))
-    except OSError:
-        if read_only:
-            os.chmod(target, mode)
-        raise
-    if read_only:
-        os.chmod(target, mode)

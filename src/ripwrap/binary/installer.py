@@ -397,18 +397,15 @@ def _publish_folder(staging: Path, final: Path) -> Path:
     have returned it.
     """
     if os.path.lexists(final):
-        replace_file(final, staging.with_name(f"{staging.name}-old"))
-        _remove(staging.with_name(f"{staging.name}-old"))
+        old = staging.with_name(f"{staging.name}-old")
+        replace_file(final, old)
+        if old.is_dir() and not old.is_symlink():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.unlink()
     staging.chmod(0o755)
     replace_file(staging, final)
     return final / cache.NAME
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink()
 
 
 def _publish_file(staging: Path, final: Path) -> Path:

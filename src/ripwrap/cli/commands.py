@@ -91,7 +91,12 @@ def execute(arguments: Sequence[str]) -> int:
         return _print_version()
     name, *rest = words if words[0] in COMMANDS else ["search", *words]
     if name != words[0] and not words[0].startswith("-"):
-        _refuse_misspelled(words[0], words[1:])
+        word = words[0]
+        if suggest(word, NAMES):
+            from ripwrap.cli.search import search
+
+            if any(not os.path.exists(other or "") for flag, other in search.split(words[1:]) if not flag):
+                raise ValueError(_unknown(word, NAMES, "ripwrap"))
     found, title = find(name), f"ripwrap {name}"
     if isinstance(found, CommandGroup):
         return _execute_in(found, title, rest)
@@ -139,15 +144,6 @@ def _call(command: Command, title: str, words: Sequence[Word]) -> int:
         return _print_version()
     positional, named = command.parse(words, title)
     return command.run(*positional, **named)
-
-
-def _refuse_misspelled(word: str, rest: Sequence[str]) -> None:
-    """Raise `ValueError` for a word like a command, such as `serach`."""
-    if suggest(word, NAMES):
-        from ripwrap.cli.search import search
-
-        if any(not os.path.exists(other or "") for flag, other in search.split(rest) if not flag):
-            raise ValueError(_unknown(word, NAMES, "ripwrap"))
 
 
 def _unknown(name: str, known: Sequence[str], title: str) -> str:

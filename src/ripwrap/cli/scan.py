@@ -91,23 +91,19 @@ def _print(
         elif as_json:
             print_json(hit)
         else:
-            _print_plain(hit, redact=redact)
+            place = shown(hit.path)
+            if hit.line_number is not None:
+                ((line, column, _, _),) = hit.ranges()
+                place += f":{line}:{column + 1}"
+            text = b"" if redact or not hit.lines else b": " + raw_bytes(hit.submatches[0].match).replace(b"\n", b"\\n")
+            if isinstance(hit, HistoryScanMatch):
+                place = f"{hit.first.id[:12]}:{place}"
+                text += b" (" + shown(f"{hit.first.author}, {hit.first.date.date()}").encode("utf-8", "replace") + b")"
+            whole = f"{place}: {hit.rule}".encode("utf-8", "replace") + text
+            sys.stdout.buffer.write((shown(text_of(whole)).encode() if sys.stdout.isatty() else whole) + b"\n")
     if as_sarif:
         sys.stdout.write(f"{json.dumps(sarif(shown_hits, rules), indent=1)}\n")
     return number
-
-
-def _print_plain(hit: ScanMatch, *, redact: bool) -> None:
-    place = shown(hit.path)
-    if hit.line_number is not None:
-        ((line, column, _, _),) = hit.ranges()
-        place += f":{line}:{column + 1}"
-    text = b"" if redact or not hit.lines else b": " + raw_bytes(hit.submatches[0].match).replace(b"\n", b"\\n")
-    if isinstance(hit, HistoryScanMatch):
-        place = f"{hit.first.id[:12]}:{place}"
-        text += b" (" + shown(f"{hit.first.author}, {hit.first.date.date()}").encode("utf-8", "replace") + b")"
-    whole = f"{place}: {hit.rule}".encode("utf-8", "replace") + text
-    sys.stdout.buffer.write((shown(text_of(whole)).encode() if sys.stdout.isatty() else whole) + b"\n")
 
 
 scan: Command = Command(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import anyio
 from mcp import MCPError, types
 from mcp.server.context import ServerRequestContext
-from mcp.server.session import ServerSession
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -188,26 +187,23 @@ class Client:
         if context.request is not None or capabilities is None or capabilities.roots is None:
             raise NoRootsError(NO_ROOTS_MESSAGE)
         if context.session.can_send_request:
-            return await self._ask_for_roots(context.session)
+            async with self._asking:
+                while self._read is None:
+                    changes = self._changes
+                    try:
+                        roots = await context.session.send_request(types.ListRootsRequest(), _Roots, ROOTS_TIMEOUT)
+                    except (MCPError, ValueError) as error:
+                        why = str(error).partition("\n")[0]
+                        raise NoRootsError(f"The client did not name its roots: {why}. {NO_ROOTS_MESSAGE}") from error
+                    made = await self._of(roots)
+                    if changes == self._changes:
+                        self._read = made
+                return self._read
         # From protocol 2026-07-28 on, a server sends no requests. It answers with a request for input, and the client
         # then repeats the call with that input.
         if params.input_responses is None:
             return types.InputRequiredResult(input_requests={"roots": types.ListRootsRequest()})
         return await self._of(_Roots.model_validate(params.input_responses.get("roots") or {"roots": []}))
-
-    async def _ask_for_roots(self, session: ServerSession) -> "Workspace":
-        async with self._asking:
-            while self._read is None:
-                changes = self._changes
-                try:
-                    roots = await session.send_request(types.ListRootsRequest(), _Roots, ROOTS_TIMEOUT)
-                except (MCPError, ValueError) as error:
-                    why = str(error).partition("\n")[0]
-                    raise NoRootsError(f"The client did not name its roots: {why}. {NO_ROOTS_MESSAGE}") from error
-                made = await self._of(roots)
-                if changes == self._changes:
-                    self._read = made
-            return self._read
 
     async def _of(self, named: _Roots) -> "Workspace":
         folders = list(_folders(root.uri for root in named.roots))

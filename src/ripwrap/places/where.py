@@ -472,7 +472,8 @@ def _split(operation: str, options: Mapping[str, Any]) -> tuple[Layers, SearchOp
 def _start(base: Place, cwd: StrPath | None) -> tuple[StrPath | None, RgHost | None]:
     """Return the directory and the host of a search."""
     if isinstance(base, Directory) and base.path != os.curdir:
-        return os.path.join(cwd or os.curdir, base.path), None
+        above = os.curdir if cwd is None else cwd
+        return (os.path.join(above, base.path) if above and base.path else ""), None  # an empty path is no directory
     if isinstance(base, Host):
         check_kind("on", base.host)
     return cwd, base.host if isinstance(base, Host) else None

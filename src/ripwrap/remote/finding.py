@@ -21,7 +21,7 @@ newline, and replace `!`.
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Self, cast
 
@@ -175,43 +175,22 @@ class RemoteRg(RgBinary):
         return frozenset(one[1:] for one in named[1].split(",") if one.startswith("+")) if named else frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteCandidate:
-    """A program that was found on a host: a usable rg, an rg that is too old, or another program."""
-
-    source: Source
-    path: str
-    about: str
-
-
-@dataclass(frozen=True, slots=True)
-class HostReport:
-    """Platform of a host, and the programs on the host that may be an rg."""
-
-    platform: Platform
-    candidates: tuple[RemoteCandidate, ...]
-
-
-def parse_answer(fields: Sequence[str]) -> HostReport:
+def parse_answer(fields: Sequence[str]) -> tuple[Platform, list[RemoteRg]]:
     """Return the platform of a host, and its programs that may be an rg, from what the script `FIND` prints."""
-    system, machine, libc, bits, *rest = fields
+    system, machine, libc, bits, *texts = fields
     platform = Platform(system, machine, libc if system == "Linux" else "", 32 if bits == "32" else 64)
-    return HostReport(platform, tuple(_candidates(rest)))
+    rest = iter(texts)
+    programs = zip(rest, rest, rest, strict=True)
+    return platform, [RemoteRg(path, cast("Source", source), about) for source, path, about in programs]
 
 
-def _candidates(fields: Sequence[str]) -> Iterator[RemoteCandidate]:
-    rest = iter(fields)
-    for source, path, about in zip(rest, rest, rest, strict=True):
-        yield RemoteCandidate(cast("Source", source), path, about)
-
-
-def choose(answer: HostReport, named: str | None, host: str) -> RemoteRg:
+def choose(candidates: Sequence[RemoteRg], named: str | None, host: str) -> RemoteRg:
     """Return the first usable rg of a host."""
     reasons: list[str] = []
-    for candidate in answer.candidates:
+    for candidate in candidates:
         version = parse_version(candidate.about)
         if version is not None and version >= OLDEST:
-            return RemoteRg(candidate.path, candidate.source, candidate.about)
+            return candidate
         wrong = "not ripgrep"
         if version is not None:
             wrong = f"rg {format_version(version)} is too old: 13 or later is needed"

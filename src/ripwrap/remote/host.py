@@ -12,6 +12,7 @@ from typing import IO, TypeVar
 
 from ripwrap._ripgrep.host import STARTED, host_start_error
 from ripwrap._system.concurrency import in_thread
+from ripwrap.binary.platforms import Platform
 from ripwrap.binary.probe import OutputTooLargeError, RgBinary, run_program
 from ripwrap.binary.resolver import INSTALL_SECONDS, DownloadProgress, Rg, install_blocking
 from ripwrap.errors import BinaryNotFoundError, Hint, HintedText, RemoteError
@@ -27,7 +28,6 @@ from ripwrap.remote.finding import (
     NAME,
     SHELL,
     WATCHDOG,
-    HostReport,
     ProgramFile,
     RemoteRg,
     choose,
@@ -203,8 +203,7 @@ class Host(ABC):
         found = _remembered.get(key)
         if found is None:
             over = None if timeout is None or timeout > FIND_SECONDS else timeout
-            found = choose(self._ask(named, over), named, self.name)
-            _remembered[key] = found
+            found = _remembered[key] = choose(self._ask(named, over)[1], named, self.name)
         return found
 
     async def install(
@@ -271,7 +270,7 @@ class Host(ABC):
         """Install rg on the host, like `install()`, but blocking. The arguments and errors are the same."""
         check_timeout(timeout)
         give_up = time.monotonic() + timeout
-        there = self._ask(None, timeout if timeout <= FIND_SECONDS else None).platform
+        there, _ = self._ask(None, timeout if timeout <= FIND_SECONDS else None)
         if source is None:
             source = install_blocking(
                 version,
@@ -291,7 +290,7 @@ class Host(ABC):
         _remembered[replace(self, cwd=os.curdir), None] = found
         return found
 
-    def _ask(self, named: str | None, timeout: float | None) -> HostReport:
+    def _ask(self, named: str | None, timeout: float | None) -> tuple[Platform, list[RemoteRg]]:
         """Ask the host for its platform and rgs; wait at most `timeout` seconds, or `FIND_SECONDS` if it is `None`."""
         argv = self.script_line(FIND, () if named is None else (named,))
         fields = self._run(argv, FIND_SECONDS if timeout is None else timeout, timeout)

@@ -381,7 +381,9 @@ async def _answer(task: RootTask[T]) -> ResultPage[T]:
     worker: Worker | None = None
     name = task.root.name
     try:
-        worker = await _worker(task.rg)
+        binary = await resolve(task.rg)
+        version = await AsyncRunner(task.rg).call(lambda: format_version(binary.version))
+        worker = Worker(host=socket.gethostname(), pid=os.getpid(), rg=binary.path, rg_version=version)
         with fail_after(task.timeout):
             found = await task.request.answer(task.root.path, task.rg, task.offset)
     except QUESTION_ERRORS:
@@ -398,9 +400,3 @@ def fail_after(seconds: float | None) -> Generator[anyio.CancelScope]:
         yield scope
     if scope.cancelled_caught:
         raise TimeoutError(f"rg was stopped after timeout={seconds} seconds; allow more time")
-
-
-async def _worker(rg: Rg) -> Worker:
-    binary = await resolve(rg)
-    version = await AsyncRunner(rg).call(lambda: format_version(binary.version))
-    return Worker(host=socket.gethostname(), pid=os.getpid(), rg=binary.path, rg_version=version)

@@ -266,28 +266,26 @@ class _Reader:
     def _tar(self, name: str, file: Input, depth: int) -> Iterator[Item]:
         stream = Salvaged(_decompress(name, file), _BROKEN)
         try:
-            yield from self._tar_members(name, Counting(cast("IO[bytes]", stream), self._count), depth)
+            counting = Counting(cast("IO[bytes]", stream), self._count)
+            with tarfile.open(fileobj=io.BufferedReader(counting), mode="r|", tarinfo=CheckedInfo) as archive:
+                kept: Any = archive
+                while (info := archive.next()) is not None:
+                    kept.members.clear()  # `tarfile` would keep the headers of all members
+                    for key in kept.pax_headers.keys() - _GLOBAL_HEADERS:
+                        del kept.pax_headers[key]
+                    counting.most = kept.offset + HEADER_BYTES  # where the next header begins, whatever this one says
+                    if not info.isreg():
+                        self._count_member()
+                    else:
+                        member = inner_name(name, info.name)
+                        read = partial(archive.extractfile, info)
+                        # Most bytes of a sparse member are not in the archive; they are counted when they are read.
+                        yield from self._member(member, read, depth, counted=not info.issparse())
         except tarfile.TarError:
             if stream.error is None:
                 raise
         if stream.error is not None:  # also if the tar ends between two members
             raise stream.error
-
-    def _tar_members(self, name: str, counting: Counting, depth: int) -> Iterator[Item]:
-        with tarfile.open(fileobj=io.BufferedReader(counting), mode="r|", tarinfo=CheckedInfo) as archive:
-            kept: Any = archive
-            while (info := archive.next()) is not None:
-                kept.members.clear()  # `tarfile` would keep the headers of all members
-                for key in kept.pax_headers.keys() - _GLOBAL_HEADERS:
-                    del kept.pax_headers[key]
-                counting.most = kept.offset + HEADER_BYTES  # where the next header begins, whatever this one says
-                if not info.isreg():
-                    self._count_member()
-                else:
-                    member = inner_name(name, info.name)
-                    read = partial(archive.extractfile, info)
-                    # Most bytes of a sparse member are not in the archive; they are counted when they are read.
-                    yield from self._member(member, read, depth, counted=not info.issparse())
 
     def _member(
         self,

@@ -17,7 +17,7 @@ import re
 import secrets
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 from xml.parsers import expat
@@ -264,22 +264,18 @@ def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
         try:
             rows = workbook.get_sheet_by_name(sheet.name).to_python(skip_empty_area=False)
             if rows and rows[0][0] == mark:
-                yield location, _text_of(placed(rows[1:], MAX_TEXT_BYTES))
+                cells = placed(rows[1:], MAX_TEXT_BYTES)
+                text, line, filled = io.StringIO(), 0, 0
+                for row, column, value in cells:
+                    if shown := _value(value):
+                        text.write("\n" * (row - line))
+                        text.write("\t" * (column - (filled if row == line else 0)) + shown)
+                        line, filled = row, column
+                yield location, f"{text.getvalue()}\n"
             else:
                 yield location, "".join("\t".join(map(_value, row)).rstrip("\t") + "\n" for row in rows)
         except (CalamineError, ValueError) as error:
             yield location, error
-
-
-def _text_of(cells: Iterable[tuple[int, int, object]]) -> str:
-    """Return the text of a sheet, of which only the cells with a value are known."""
-    text, line, filled = io.StringIO(), 0, 0
-    for row, column, value in cells:
-        if shown := _value(value):
-            text.write("\n" * (row - line))
-            text.write("\t" * (column - (filled if row == line else 0)) + shown)
-            line, filled = row, column
-    return f"{text.getvalue()}\n"
 
 
 def _value(value: object) -> str:

@@ -118,7 +118,21 @@ def fs(
     for url in several:
         if not isinstance(url, str):
             raise TypeError(f"a URL must be a str, got {type(url).__name__}")
-        _check_protocols(url)
+        fsspec = _fsspec()
+        for part in url.split("::"):
+            protocol, scheme, _ = part.partition("://")
+            if not scheme and (part == url or part not in fsspec.available_protocols()):
+                continue  # a path on this machine
+            try:
+                fsspec.get_filesystem_class(protocol)
+            except ImportError as error:
+                raise RipwrapError(f"{protocol}:// needs a package that is not installed: {_text(error)}") from error
+            except ValueError as error:
+                raise ValueError(
+                    HintedText(
+                        f"fsspec does not know the protocol {protocol!r}; correct ", Hint("urls", kind="correct")
+                    )
+                ) from error
     if isinstance(workers, bool) or not isinstance(workers, int):
         raise TypeError(f"workers must be an int, got {type(workers).__name__}")
     if not 1 <= workers <= MAX_WORKERS:
@@ -399,23 +413,6 @@ def _fsspec() -> Any:
     except ModuleNotFoundError:
         needed = HintedText("fs() needs fsspec: ", Hint(kind="install", target="ripwrap[fsspec]"))
         raise MissingPackageError(needed, name="fsspec") from None
-
-
-def _check_protocols(url: str) -> None:
-    """Check the protocols in a URL, which may be chained."""
-    fsspec = _fsspec()
-    for part in url.split("::"):
-        protocol, scheme, _ = part.partition("://")
-        if not scheme and (part == url or part not in fsspec.available_protocols()):
-            continue  # a path on this machine
-        try:
-            fsspec.get_filesystem_class(protocol)
-        except ImportError as error:
-            raise RipwrapError(f"{protocol}:// needs a package that is not installed: {_text(error)}") from error
-        except ValueError as error:
-            raise ValueError(
-                HintedText(f"fsspec does not know the protocol {protocol!r}; correct ", Hint("urls", kind="correct"))
-            ) from error
 
 
 def _list(url: str, storage_options: Mapping[str, Any], _: "_Task[list[_Object]]") -> list[_Object]:

@@ -65,10 +65,6 @@ class Lifetimes:
         """Store that a commit has a version that one of its parents does not have."""
         self.last.setdefault(version, commit)
 
-    def introduce(self, version: str, commit: str) -> None:
-        """Store that a commit has a version that none of its parents has."""
-        self.first[version] = commit
-
     def remove(self, version: str, parent: str) -> None:
         """Store that a commit has a version that its child, if there is one, does not have."""
         versions = self._waiting.setdefault(parent, set())
@@ -88,9 +84,6 @@ class Diffs:
         """Yield the removed version, the added version and the path of each change of the next pair of commits.
 
         A version is empty if it is none of a regular file. The iterator must be exhausted before the next one.
-
-        Raises:
-            SearchError: The output is not about this commit.
         """
         if self._head.decode() != commit:
             raise SearchError("git ended early")
@@ -374,20 +367,11 @@ class RevisionSource(GitSource, NamedSource):
     ) -> None:
         """Choose the files; git runs when they are read.
 
-        Args:
-            cwd: Directory in a repository; paths are relative to this directory.
-            rev: Revision, such as a commit, branch or tag.
-            paths: Files and directories; empty is all.
-            commits_only: True if `rev` must be a commit. If False, `rev` may also be the tree of a subdirectory, such
-                as `main:src`, whose paths do not begin at the top directory of the repository.
-            repositories: Directories in which the repository must be, with all directories that it uses; `None` allows
-                all.
-            max_filesize: Maximum size of a file in bytes; larger files are left out. `None` is `MAX_BLOB_BYTES`, and
-                records an error for each larger file.
-            must_exist: True to raise an error if one of the paths is missing. If False, the missing paths are recorded
-                as errors, unless all are missing.
-            texts: Texts that will replace files, by their names: a path with a text exists, and one with `None` not.
-            below: Directory of the repository, relative to `cwd` and above all `paths`; empty if `cwd` is in it.
+        Without `commits_only`, `rev` may also be the tree of a subdirectory, such as `main:src`. Files larger than
+        `max_filesize` are left out; without it, each file larger than `MAX_BLOB_BYTES` is an error. A missing path is
+        an error of the source, or is raised with `must_exist`, or if all are missing. `texts` will replace files, by
+        their names: a path with a text exists, and one with `None` not. `below` is the directory of the repository,
+        relative to `cwd` and above all `paths`.
         """
         super().__init__(cwd, rev, paths, repositories, max_filesize, below)
         self._kind = "commit" if commits_only else "tree"

@@ -80,7 +80,15 @@ _PLAIN_DIFF = (
 )
 """Options of `git diff-tree`. With `--always`, it prints the id of the commit also if nothing was changed."""
 
-_LOG = ("--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00", *PLAIN_LOG)
+COMMIT_FORMAT = "--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00"
+"""Option of `git log`; `read_commit()` reads what git writes with it."""
+
+
+def read_commit(record: bytes, records: Iterator[bytes]) -> tuple[Commit, tuple[str, ...]]:
+    """Return a commit and the ids of its parents, given its first record in a log and the records after it."""
+    fields = (record[len(LOG_MARK) :], *(next(records, b"") for _ in range(4)))
+    oid, parents, author, date, subject = (field[:MAX_RECORD_BYTES].decode("utf-8", "replace") for field in fields)
+    return Commit(id=oid, author=author, date=read_date(date), subject=subject), tuple(parents.split())
 
 
 @dataclass(slots=True)
@@ -129,17 +137,9 @@ class HistorySource(GitSource, NamedSource):
         max_filesize: int | None = None,
         must_exist: bool = False,
     ) -> None:
-        """Choose the commits; git runs when they are read.
+        """Choose the commits, up to `rev` or of `ALL_REFS`, and the files; git runs when they are read.
 
-        Args:
-            cwd: Directory in a repository; paths are relative to this directory, and only files in it are read.
-            rev: Newest commit, or `ALL_REFS`.
-            since: Date that git can read; older commits are not read. `None` reads all commits.
-            paths: Files and directories; empty is all.
-            repositories: As in `RevisionSource`.
-            max_filesize: As in `RevisionSource`.
-            must_exist: True to raise an error if one of the paths never existed, and not only if all never did. With
-                `since`, there is no such error.
+        With `must_exist`, a path that never existed is an error, and not only if all never did; not with `since`.
         """
         super().__init__(cwd, rev, paths, repositories, max_filesize)
         self._since = since
@@ -156,24 +156,7 @@ class HistorySource(GitSource, NamedSource):
         return self._names(self._versions())
 
     def _versions(self) -> Iterator[tuple[BlobName, str]]:
-        for blob in self._blobs(self._tips()).values():
-            name = next(filter(self.selects, blob.paths), None)
-            if name is not None:
-                yield BlobName.of(name, blob), blob.oid
-
-    def _tips(self) -> Sequence[str]:
-        """Return the arguments of `git rev-list` for the newest commits: the revision, or all refs and all stashes."""
-        if self._rev != ALL_REFS:
-            return [self._open("commit")]
-        self._git.deadline = self.deadline
-        self._git.open()
-        stash = self._git.read("for-each-ref", "--count=1", "refs/stash")
-        # The ref is only the newest stash; the others are in its log.
-        others = self._git.read("rev-list", "--walk-reflogs", "refs/stash", "--") if stash else b""
-        return [ALL_REFS, *others.decode().split("\n")[:-1]]
-
-    def _blobs(self, tips: Sequence[str]) -> Mapping[str, Blob]:
-        """Return the versions of files, the newest first, as a map from the id of each version to the version."""
+        tips = self._tips()
         since = () if self._since is None else (f"--since={readable_date(self._git, self._since)}",)
         paths: dict[str, dict[str, None]] = {}
         heads, expected, complete = list[str](), set[bytes](), True
@@ -200,10 +183,22 @@ class HistorySource(GitSource, NamedSource):
             if self._unseen and (self._must_exist or not found):
                 raise missing_path_error(self._rev, [root for root in self.roots if root in self._unseen])
         self._read_commits({oid for version in paths for oid in (known.first[version], known.last[version])})
-        return {
-            version: Blob(version, self._known(known.first[version]), names, self._known(known.last[version]))
-            for version, names in paths.items()
-        }
+        for version, names in paths.items():
+            name = next(filter(self.selects, names), None)
+            if name is not None:
+                blob = Blob(version, self._known(known.first[version]), names, self._known(known.last[version]))
+                yield BlobName.of(name, blob), version
+
+    def _tips(self) -> Sequence[str]:
+        """Return the arguments of `git rev-list` for the newest commits: the revision, or all refs and all stashes."""
+        if self._rev != ALL_REFS:
+            return [self._open("commit")]
+        self._git.deadline = self.deadline
+        self._git.open()
+        stash = self._git.read("for-each-ref", "--count=1", "refs/stash")
+        # The ref is only the newest stash; the others are in its log.
+        others = self._git.read("rev-list", "--walk-reflogs", "refs/stash", "--") if stash else b""
+        return [ALL_REFS, *others.decode().split("\n")[:-1]]
 
     def _lifetimes(self, heads: Sequence[str]) -> Lifetimes:
         """Return lifetimes that begin with the versions of the commits that have no child."""
@@ -254,7 +249,7 @@ class HistorySource(GitSource, NamedSource):
                 self._budget.check(known.waiting)
                 introduced = added
             for version, path in introduced or ():
-                known.introduce(version, commit)
+                known.first[version] = commit
                 self._add(paths.setdefault(version, {}), path)
         return found
 
@@ -270,14 +265,6 @@ class HistorySource(GitSource, NamedSource):
             raise SearchError(f"git could not read the commit {commit}")
         return self._commits[commit]
 
-    def _commit(self, *fields: bytes) -> Commit:
-        """Return the commit with these fields in the log; long fields are cut."""
-        oid, _, author, date, subject = (field[:MAX_RECORD_BYTES].decode("utf-8", "replace") for field in fields)
-        if oid not in self._commits:
-            self._budget.take(len(author) + len(subject))
-            self._commits[oid] = Commit(id=oid, author=author, date=read_date(date), subject=subject)
-        return self._commits[oid]
-
     def _read_commits(self, oids: Iterable[str]) -> None:
         """Read the commits with these ids, and store them."""
         with open_temporary_file() as ids:
@@ -285,11 +272,14 @@ class HistorySource(GitSource, NamedSource):
             if not ids.tell():
                 return
             ids.seek(0)
-            with self._git.lines("log", "--no-walk=unsorted", "--stdin", "-z", *_LOG, stdin=ids) as output:
+            options = ("--no-walk=unsorted", "--stdin", "-z", COMMIT_FORMAT, *PLAIN_LOG)
+            with self._git.lines("log", *options, stdin=ids) as output:
                 records = output.records()
                 for record in records:
                     if (text := record.lstrip(b"\n")).startswith(LOG_MARK):
-                        self._commit(text[len(LOG_MARK) :], *(next(records, b"") for _ in range(4)))
+                        commit, _ = read_commit(text, records)
+                        self._budget.take(len(commit.author) + len(commit.subject))
+                        self._commits[commit.id] = commit
 
 
 MAX_COMMITS = 3_000
@@ -316,13 +306,7 @@ class ChangeReader:
     """Reader of the last commits of the repository of a directory; use it as a context manager."""
 
     def __init__(self, cwd: str, repositories: Directories, deadline: float) -> None:
-        """Choose the repository; git runs when it is read.
-
-        Args:
-            cwd: Directory in a repository; only changes of files in it are read.
-            repositories: Directories in which the repository must be, with all directories that it uses.
-            deadline: Time, as `time.monotonic()` gives it, at which reading ends.
-        """
+        """Choose the repository; git runs when it is read. Only changes of files in `cwd` are read."""
         self._git = Git(cwd, real_directories(repositories), MAX_BLOB_BYTES)
         self._git.deadline = deadline
 

@@ -14,14 +14,13 @@ from typing import NamedTuple
 
 from ripwrap.models import Commit
 from ripwrap.sources.git import MAX_BLOB_BYTES, REGULAR, RevisionTree
-from ripwrap.sources.git_history import read_date
+from ripwrap.sources.git_history import COMMIT_FORMAT, read_commit
 from ripwrap.sources.git_process import LOG_MARK, MAX_RECORD_BYTES, PLAIN_LOG
 
 _NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
 """Options of commands that compare files: attributes of a tree can choose programs of the user's configuration."""
 
-_FORMAT = "--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00"
-_LOG = ("log", "-z", "--root", "--name-status", "--find-renames", _FORMAT, *_NO_PROGRAMS, *PLAIN_LOG)
+_LOG = ("log", "-z", "--root", "--name-status", "--find-renames", COMMIT_FORMAT, *_NO_PROGRAMS, *PLAIN_LOG)
 _TREE = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--find-renames", *_NO_PROGRAMS)
 _DIFF = ("diff", "--unified=3", "--inter-hunk-context=0", "--no-color", *_NO_PROGRAMS)
 _BLAME = ("blame", "--porcelain", "--no-textconv", "--ignore-revs-file=")
@@ -64,7 +63,7 @@ class LogReader:
         self._git = tree.git(MAX_BLOB_BYTES)
         self._git.deadline = deadline
         self._prefix = ""
-        self.is_shallow = False
+        self.is_shallow: bool = False
         """True if the repository lacks old commits."""
 
     def __enter__(self) -> "LogReader":
@@ -89,10 +88,7 @@ class LogReader:
                 if text.startswith(LOG_MARK):
                     if logged is not None:
                         yield logged
-                    fields = (text[1:], *(next(records, b"") for _ in range(4)))
-                    oid, parents, author, date, subject = (one.decode("utf-8", "replace") for one in fields)
-                    commit = Commit(id=oid, author=author, date=read_date(date), subject=subject)
-                    logged = LoggedCommit(commit, tuple(parents.split()), [])
+                    logged = LoggedCommit(*read_commit(text, records), [])
                 elif text and logged is not None:
                     logged.changes.append(self._change(text.decode(), records))
             if logged is not None:

@@ -324,7 +324,12 @@ def read_object(output: GitOutput, size: int) -> bytes | IO[bytes]:
     try:
         left = size + 1  # git writes a line feed after each object
         while left and (chunk := output.stdout.read1(min(left, HELD_BYTES))):
-            _write(file, chunk)
+            try:
+                file.write(chunk)
+            except OSError as error:
+                raise SearchError(
+                    f"a temporary file cannot be written: {error}; set TMPDIR to a directory with enough free space"
+                ) from error
             left -= len(chunk)
         if left:
             raise SearchError("git ended early")
@@ -334,15 +339,6 @@ def read_object(output: GitOutput, size: int) -> bytes | IO[bytes]:
         file.close()
         raise
     return file
-
-
-def _write(file: IO[bytes], chunk: bytes) -> None:
-    try:
-        file.write(chunk)
-    except OSError as error:
-        raise SearchError(
-            f"a temporary file cannot be written: {error}; set TMPDIR to a directory with enough free space"
-        ) from error
 
 
 def _no_directory(cwd: str) -> FileNotFoundError:

@@ -92,8 +92,22 @@ class RepositoryFinder:
         """Check that no link and no list of other directories leads out of the allowed directories."""
         if self._allowed is None:
             return
-        for folder in (*self._object_directories(repository.objects), *self._ref_directories(repository)):
-            self._check_links(folder)
+        waiting = [*self._object_directories(repository.objects), *self._ref_directories(repository)]
+        seen: set[str] = set()
+        while waiting:
+            here = waiting.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            self._check()
+            with suppress(FileNotFoundError, NotADirectoryError), os.scandir(here) as entries:
+                for entry in entries:
+                    if entry.is_symlink():
+                        waiting.append(self.real(entry.path))
+                    elif entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif not entry.is_file(follow_symlinks=False):
+                        raise self._denied()
 
     def read(self, folder: str, name: str, max_bytes: int = _MAX_LINE_BYTES, *, cut: bool = False) -> bytes:
         """Return the content of a file of the repository; empty if it does not exist, or is not a regular file."""
@@ -165,23 +179,6 @@ class RepositoryFinder:
         for line in self.read(os.path.join(repository.common, "reftable"), "tables.list", _MAX_FILE_BYTES).split(b"\n"):
             if b"/" in line or b"\\" in line:  # a name of a file, which git does not check
                 raise self._denied()
-
-    def _check_links(self, folder: str) -> None:
-        waiting, seen = [folder], set[str]()
-        while waiting:
-            here = waiting.pop()
-            if here in seen:
-                continue
-            seen.add(here)
-            self._check()
-            with suppress(FileNotFoundError, NotADirectoryError), os.scandir(here) as entries:
-                for entry in entries:
-                    if entry.is_symlink():
-                        waiting.append(self.real(entry.path))
-                    elif entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    elif not entry.is_file(follow_symlinks=False):
-                        raise self._denied()
 
     def _is_allowed(self, path: str) -> bool:
         return self._allowed is None or any(PurePath(path).is_relative_to(folder) for folder in self._allowed)

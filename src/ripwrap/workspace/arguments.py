@@ -266,6 +266,7 @@ _INSTEAD: Mapping[str, tuple[str, str]] = {
         ("restrict_search_to_code_files", "file_type", "{} chooses the files of one language"),
         ("occurrence_ids expected_count", "pattern", "the preview counts all that {} matches"),
         ("case_sensitive", "name", "the case of a {} counts; grep_content can ignore it"),
+        ("rev", "query", "only files on the disk are ranked for {}; grep_content and find_references have rev"),
         ("sort_by", "path", "entries are sorted by name; find_files can sort by age below a {}"),
     )
     for name in names.split()

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, Unpack
 
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap.places.where import refuse_places
 from ripwrap.workspace.arguments import TOOL_ERRORS, parse_arguments
 from ripwrap.workspace.codebase_search import (
     CODEBASE_SEARCH,
@@ -57,7 +58,7 @@ from ripwrap.workspace.listing import (
     run_ls,
     run_tree,
 )
-from ripwrap.workspace.raw_files import run_file_info, run_list_directory, run_read_bytes
+from ripwrap.workspace.raw_files import entries_of, info_of, run_read_bytes
 from ripwrap.workspace.read_file import READ_FILE, ReadFileArguments, ReadFileOptions, ReadFileResult, run_read_file
 from ripwrap.workspace.replace_content import (
     REPLACE_CONTENT,
@@ -69,6 +70,7 @@ from ripwrap.workspace.replace_content import (
 from ripwrap.workspace.resolve import RESOLVE, ResolveArguments, ResolveResult, run_resolve
 from ripwrap.workspace.results import FileInfo, ToolResult
 from ripwrap.workspace.scope import ReportProgress
+from ripwrap.workspace.text_files import Deadline
 from ripwrap.workspace.tool import Tool
 
 
@@ -128,33 +130,30 @@ class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
             rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
             inside (str): Search inside files of these formats, too, e.g. `zip,tar,gz,ipynb,pdf,docx,xlsx`.
         """
-        try:
-            return self.text(
-                self.grep_content_result(
-                    pattern,
-                    path,
-                    context_lines=context_lines,
-                    before_context=before_context,
-                    after_context=after_context,
-                    max_matches=max_matches,
-                    max_files=max_files,
-                    file_pattern=file_pattern,
-                    file_type=file_type,
-                    case_insensitive=case_insensitive,
-                    fixed_strings=fixed_strings,
-                    multiline=multiline,
-                    output_mode=output_mode,
-                    offset=offset,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                    sections=sections,
-                    expand=expand,
-                    rev=rev,
-                    inside=inside,
-                )
+        return self.text(
+            self.grep_content_result(
+                pattern,
+                path,
+                context_lines=context_lines,
+                before_context=before_context,
+                after_context=after_context,
+                max_matches=max_matches,
+                max_files=max_files,
+                file_pattern=file_pattern,
+                file_type=file_type,
+                case_insensitive=case_insensitive,
+                fixed_strings=fixed_strings,
+                multiline=multiline,
+                output_mode=output_mode,
+                offset=offset,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
+                sections=sections,
+                expand=expand,
+                rev=rev,
+                inside=inside,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def grep_content_result(
         self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
@@ -196,22 +195,19 @@ class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
             include_ignored (bool): List files that .gitignore and the like exclude, too.
             rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                self.find_files_result(
-                    pattern,
-                    path,
-                    entry_type=entry_type,
-                    sort=sort,
-                    limit=limit,
-                    offset=offset,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                    rev=rev,
-                )
+        return self.text(
+            self.find_files_result(
+                pattern,
+                path,
+                entry_type=entry_type,
+                sort=sort,
+                limit=limit,
+                offset=offset,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def find_files_result(
         self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
@@ -250,20 +246,17 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             include_ignored (bool): List files that .gitignore and the like exclude, too.
             rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                self.ls_result(
-                    path,
-                    ignore=ignore,
-                    limit=limit,
-                    max_depth=max_depth,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                    rev=rev,
-                )
+        return self.text(
+            self.ls_result(
+                path,
+                ignore=ignore,
+                limit=limit,
+                max_depth=max_depth,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
         """Return the answer of `ls()` as a `ListResult`; raise the errors of `grep_content_result()`.
@@ -296,19 +289,16 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             include_ignored (bool): Show files that .gitignore and the like exclude, too.
             rev (str): Show a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                self.tree_result(
-                    path,
-                    limit=limit,
-                    max_depth=max_depth,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                    rev=rev,
-                )
+        return self.text(
+            self.tree_result(
+                path,
+                limit=limit,
+                max_depth=max_depth,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
         """Return the answer of `tree()` as a `ListResult`; raise the errors of `grep_content_result()`."""
@@ -321,15 +311,16 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
 
     def codebase_search(
         self,
-        query: str,
+        query: str = "",
         path: str = ".",
         *,
+        like: str = "",
         file_pattern: str = "",
         file_type: str = "",
         limit: int = 30,
         offset: int = 0,
     ) -> str:
-        """Find the code that answers a question in words, or that defines a name, the best results first.
+        """Find the code that answers a question in words, defines a name, or is like other code; the best first.
 
         The answer gives for each result its file and lines, the definition around it, the reasons for its rank, and its
         text. Use this if you do not know the names in the code, and grep_content if you do. Hidden files and files that
@@ -338,6 +329,8 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         Args:
             query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
             path (str): The directory or file to search; `.` is everything.
+            like (str): Instead of query, lines of a file to which similar code is found, e.g. `src/a.py:10-30`; one
+                line is the definition around it.
             file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!tests/**`.
             file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
             limit (int): Maximum number of results to show; default 30. A file may have several.
@@ -346,14 +339,20 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         try:
             return self.text(
                 self.codebase_search_result(
-                    query, path, file_pattern=file_pattern, file_type=file_type, limit=limit, offset=offset
+                    query,
+                    path,
+                    like=like,
+                    file_pattern=file_pattern,
+                    file_type=file_type,
+                    limit=limit,
+                    offset=offset,
                 )
             )
         except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def codebase_search_result(
-        self, query: str, path: str = ".", **options: Unpack[CodebaseSearchOptions]
+        self, query: str = "", path: str = ".", **options: Unpack[CodebaseSearchOptions]
     ) -> CodebaseSearchResult:
         """Return the answer of `codebase_search()` as a `CodebaseSearchResult`.
 
@@ -459,22 +458,19 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             force (bool): With anchors, show again what was shown before and has not changed.
             rev (str): Read the file in a commit of git instead of on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                self.read_file_result(
-                    path,
-                    start_line,
-                    end_line,
-                    ranges=ranges,
-                    head=head,
-                    tail=tail,
-                    outline=outline,
-                    force=force,
-                    rev=rev,
-                )
+        return self.text(
+            self.read_file_result(
+                path,
+                start_line,
+                end_line,
+                ranges=ranges,
+                head=head,
+                tail=tail,
+                outline=outline,
+                force=force,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def read_file_result(
         self, path: str, start_line: int = 1, end_line: int = 0, **options: Unpack[ReadFileOptions]
@@ -553,10 +549,7 @@ class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEAL
         The first call may take a minute in a large codebase; later calls read only files that changed. The index is a
         cache: no file of the codebase is changed.
         """
-        try:
-            return self.text(self.index_codebase_result())
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        return self.text(self.index_codebase_result())
 
     def index_codebase_result(self) -> IndexCodebaseResult:
         """Return the answer of `index_codebase()` as an `IndexCodebaseResult`."""
@@ -564,10 +557,7 @@ class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEAL
 
     def index_status(self) -> str:
         """Show whether there is an index, its size, and the time of its last change; the index is not refreshed."""
-        try:
-            return self.text(self.index_status_result())
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        return self.text(self.index_status_result())
 
     def index_status_result(self) -> IndexStatusResult:
         """Return the answer of `index_status()` as an `IndexStatusResult`.
@@ -578,10 +568,7 @@ class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEAL
 
     def index_health_check(self) -> str:
         """Check whether the index is sound, and show what to do if it is not; this reads the whole index."""
-        try:
-            return self.text(self.index_health_check_result())
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        return self.text(self.index_health_check_result())
 
     def index_health_check_result(self) -> IndexHealthResult:
         """Return the answer of `index_health_check()` as an `IndexHealthResult`.
@@ -604,10 +591,7 @@ class ResolveMethods(ToolMethods, offers=(RESOLVE,)):
         Args:
             anchor (str): Path of the file, `#` and the anchor, e.g. `src/till.py#42·k7q`.
         """
-        try:
-            return self.text(self.resolve_result(anchor))
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        return self.text(self.resolve_result(anchor))
 
     def resolve_result(self, anchor: str) -> ResolveResult:
         """Return the answer of `resolve()` as a `ResolveResult`.
@@ -655,24 +639,21 @@ class ReplaceContentMethods(ToolMethods, offers=(REPLACE_CONTENT,)):
             include_hidden (bool): Change hidden files, too.
             include_ignored (bool): Change files that .gitignore and the like exclude, too.
         """
-        try:
-            return self.text(
-                self.replace_content_result(
-                    pattern,
-                    replacement,
-                    path,
-                    apply=apply,
-                    file_pattern=file_pattern,
-                    file_type=file_type,
-                    case_insensitive=case_insensitive,
-                    fixed_strings=fixed_strings,
-                    multiline=multiline,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                )
+        return self.text(
+            self.replace_content_result(
+                pattern,
+                replacement,
+                path,
+                apply=apply,
+                file_pattern=file_pattern,
+                file_type=file_type,
+                case_insensitive=case_insensitive,
+                fixed_strings=fixed_strings,
+                multiline=multiline,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def replace_content_result(
         self, pattern: str, replacement: str, path: str = ".", **options: Unpack[ReplaceContentOptions]
@@ -699,7 +680,8 @@ class RawFileMethods(ToolMethods):
 
     def file_info(self, path: str = ".") -> FileInfo:
         """Return a file's or directory's kind, size, and time of the last change. This is not a tool."""
-        return run_blocking(run_file_info(self._tools.runner(None), self._tools.settings, path))
+        refuse_places("file_info()")
+        return run_blocking(self._tools.runner(None).call(lambda: info_of(self._tools.settings.sandbox.locate(path))))
 
     def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
         """Return the entries of one directory, sorted by name, with hidden and ignored entries. This is not a tool.
@@ -714,7 +696,10 @@ class RawFileMethods(ToolMethods):
             PermissionError: The directory cannot be read.
             TimeoutError: The entries were not listed in time.
         """
-        return run_blocking(run_list_directory(self._tools.runner(None), self._tools.settings, path))
+        refuse_places("list_directory()")
+        settings, late = self._tools.settings, "not all entries of the directory were listed"
+        deadline = Deadline(settings.timeout, late, "list it with ls or find_files")
+        return run_blocking(self._tools.runner(None).call(lambda: entries_of(settings.sandbox, path, deadline)))
 
 
 class Workspace(

@@ -1,14 +1,16 @@
 """Tool `codebase_search`: rank code for a question, with or without an index, and fit the answer into `max_chars`."""
 
 import math
+import os
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, Unpack, cast
 
 from typing_extensions import TypedDict
 
+from ripwrap._code.enclosing import LineSpan, block_at, definition_at
 from ripwrap._operations.rank import rank_request, run_rank
 from ripwrap._ranking.passages import DEEP
 from ripwrap._ranking.scoring import NO_EVIDENCE
@@ -38,10 +40,12 @@ from ripwrap.workspace.expansion import (
     missing_code,
     read_source_file,
 )
+from ripwrap.workspace.more_like_this import COMPARED, by_likeness, query_of
 from ripwrap.workspace.notes import NAMES_SHARE, notes_of, shortened, unused_index_note
 from ripwrap.workspace.redact import Redaction, redact_name
 from ripwrap.workspace.results import ToolResult
-from ripwrap.workspace.scope import Scope, Settings, file_filter, half, open_scope, visible_paths
+from ripwrap.workspace.sandbox import RootLocation
+from ripwrap.workspace.scope import Scope, Settings, file_filter, half, locate_file, open_scope, visible_paths
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
@@ -55,6 +59,7 @@ Ranking: TypeAlias = Literal["hybrid", "index", "files"]
 class CodebaseSearchOptions(TypedDict, total=False):
     """Options of `codebase_search()` besides `query` and `path`."""
 
+    like: str
     file_pattern: str
     file_type: str
     limit: int
@@ -64,8 +69,9 @@ class CodebaseSearchOptions(TypedDict, total=False):
 class CodebaseSearchArguments(ToolArguments, frozen=True):
     """Arguments of `codebase_search()`."""
 
-    query: str
+    query: str = ""
     path: PathList = "."
+    like: str = ""
     file_pattern: Globs = ""
     file_type: str = ""
     limit: Number = 30
@@ -115,13 +121,15 @@ class CodebaseSearchResult(ToolResult, frozen=True):
     """Result of `codebase_search()`.
 
     Attributes:
-        query: Question or name that was searched.
+        query: Question or name that was searched; empty if code was compared.
+        like: Lines with which code was compared, as `a.py:10-30`; empty if a question was searched.
         ranking: Source of the results: `index` (words in the refreshed index), `hybrid` (words and embeddings in the
             index), or `files` (no index).
         places: Results, the best first. With several indexed roots, results of the roots alternate.
     """
 
     query: str
+    like: str = ""
     ranking: Ranking
     places: tuple[CodePlace, ...]
 
@@ -156,6 +164,13 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
     run, settings, indexes = call.run, call.settings, call.indexes()
     query, offset, limit = arguments.query, arguments.offset, arguments.limit
     most = min(offset + limit, MAX_NUMBER) + 1
+    if bool(query.strip()) == bool(arguments.like):
+        raise ValueError("pass either query, with words or a name, or like, with a place such as 'src/a.py:10-30'")
+    sample: _Sample | None = None
+    if arguments.like:
+        sample = await run.call(lambda: _read_sample(settings, arguments.like))
+        query, most = query_of(sample.text), COMPARED
+        arguments = arguments.model_copy(update={"like": sample.name})
     async with open_scope(run, settings, arguments.path, hidden=False, ignored=False) as scope:
         answer: IndexAnswer | None = None
         notes = [*scope.notes]
@@ -179,10 +194,67 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
             ranking = "hybrid" if answer.by_vectors else "index"
             chunks = answer.chunks
             notes += answer.notes
-        chunks = chunks[offset:]
+        if (like := sample) is not None:
+            chunks = await run.call(lambda: like.compared(scope.location, chunks))
+        chunks = chunks[offset : offset + limit + 1]
         if redact := settings.redact:
             chunks = await run.call(lambda: _redacted(settings, redact, scope, chunks))
-        return await run.call(lambda: _fit_to_budget(settings, scope, arguments, chunks, ranking, notes))
+        return await run.call(lambda: _fit_to_budget(settings, scope, arguments, chunks, ranking, notes, sample))
+
+
+class _Sample(NamedTuple):
+    """Lines that code is compared with."""
+
+    name: str
+    text: str
+    file: SourceFile
+    path: str
+    span: LineSpan
+
+    def is_of(self, location: RootLocation, path: str) -> bool:
+        """Return True if the lines are of a file on the disk, given as a search of a location prints its path."""
+        return os.path.normpath(os.path.join(location.cwd, path)) == self.path
+
+    def compared(self, location: RootLocation, chunks: Sequence[RankedChunk]) -> list[RankedChunk]:
+        """Return the chunks that are most like the lines, without the lines themselves."""
+        parts = (part for one in chunks for part in (self._others(one) if self.is_of(location, one.path) else (one,)))
+        return by_likeness(self.text, [*parts])
+
+    def _others(self, chunk: RankedChunk) -> Iterator[RankedChunk]:
+        """Yield the parts of a chunk of the same file that are before and after the lines."""
+        own, start = chunk.text.split("\n"), chunk.start_line
+        before = LineSpan(start, min(self.span.first - 1, chunk.end_line))
+        for part in (before, LineSpan(max(self.span.last + 1, start), chunk.end_line)):
+            text = "\n".join(own[part.first - start : max(part.last + 1 - start, 0)])
+            if text.strip():
+                around = self.file.section_at(part.first + len(text) - len(text.lstrip("\n")))
+                symbol = around and around.name
+                about = {"start_line": part.first, "end_line": part.last, "text": f"{text}\n", "symbol": symbol}
+                yield chunk.model_copy(update=about)
+
+
+def _read_sample(settings: Settings, place: str) -> _Sample:
+    """Return the lines of a place with secrets masked: those named, or the definition or block around a single one."""
+    location = locate_file(settings, place)
+    path = location.paths[0]
+    file = read_source_file(settings, location, path, settings.redactor(location, path))
+    name = shown_path(location.name)
+    if file is None:
+        raise ValueError(f"{name} is too large, or cannot be read as text; name lines of another file")
+    span = LineSpan(*(location.lines or (1, len(file.lines))))
+    if span.first > len(file.lines):
+        has = f"{plural(len(file.lines), 'line')}, so there is no line {span.first}" if file.lines else "no lines"
+        raise ValueError(f"{name} has {has}")
+    span = LineSpan(span.first, min(span.last, len(file.lines)))
+    if span.first == span.last and location.lines:
+        found = definition_at(file.outline, span)
+        span = found[1] if found else block_at(path, file.lines, span)
+    text = file.text(span)
+    name = f"{location.name}:{span.first}-{span.last}"
+    if not query_of(text):
+        raise ValueError(f"{shown_path(name)} has no word that other code may have; name other lines")
+    own = "" if location.revision else os.path.normpath(os.path.join(location.cwd, path))
+    return _Sample(name, text, file, own, span)
 
 
 async def _rank(call: ToolCall, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
@@ -226,6 +298,7 @@ def _fit_to_budget(
     chunks: list[RankedChunk],
     ranking: Ranking,
     notes: list[str],
+    sample: _Sample | None,
 ) -> CodebaseSearchResult:
     """Return the answer that fits into `max_chars`: first whole definitions, then names, or further results."""
     notes = [*notes, *filter(None, [missing_code()] if chunks else [])]
@@ -236,6 +309,7 @@ def _fit_to_budget(
             root=as_utf8(scope.location.cwd),
             path=scope.location.name,
             query=arguments.query,
+            like=arguments.like,
             ranking=ranking,
             places=tuple(
                 _code_place(chunk, scope, limit, settings) for chunk, limit in zip(places, lines, strict=True)
@@ -252,8 +326,8 @@ def _fit_to_budget(
     deadline = math.inf if scope.timeout is None else time.monotonic() + scope.timeout
 
     def read(path: str) -> SourceFile | None:
-        if CANCELLED.get().is_set() or time.monotonic() > deadline:
-            return None
+        if CANCELLED.get().is_set() or time.monotonic() > deadline or (sample and sample.is_of(scope.location, path)):
+            return None  # a definition in the file of the sample may have the lines of the sample
         return read_source_file(settings, scope.location, path, settings.redactor(scope.location, path))
 
     def filled(places: Sequence[RankedChunk], whole: int, next_lines: int = 0) -> CodebaseSearchResult:
@@ -296,10 +370,13 @@ def _message(arguments: CodebaseSearchArguments, ranked: str, count: int, end: i
     begin, limit = arguments.offset, arguments.limit
     if not count and not left_out:
         nothing = f"No result from offset={begin} on." if begin else "No result found."
+        if arguments.like:
+            return f"{nothing} No other code has the words of {shown_path(arguments.like)}."
         return f"{nothing} Ask with other words, or use grep_content."
     if not count:
         return "No result shown."
     found = f"Results {begin + 1} to {end}" if begin else f"The {plural(count, 'best result')}"
+    found += f" like {shown_path(arguments.like)}" if arguments.like else ""
     why = "There was no room for more results" if end - begin < limit else "A larger limit gives more"
     return f"{found}, ranked {ranked}." + (f" {why}; offset={end} gives the next ones." if left_out else "")
 
@@ -336,15 +413,16 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
 
     async def codebase_search(
         self,
-        query: str,
+        query: str = "",
         path: str = ".",
         *,
+        like: str = "",
         file_pattern: str = "",
         file_type: str = "",
         limit: int = 30,
         offset: int = 0,
     ) -> str:
-        """Find the code that answers a question in words, or that defines a name, the best results first.
+        """Find the code that answers a question in words, defines a name, or is like other code; the best first.
 
         The answer gives for each result its file and lines, the definition around it, the reasons for its rank, and its
         text. Use this if you do not know the names in the code, and grep_content if you do. Hidden files and files that
@@ -353,6 +431,8 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         Args:
             query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
             path (str): The directory or file to search; `.` is everything.
+            like (str): Instead of query, lines of a file to which similar code is found, e.g. `src/a.py:10-30`; one
+                line is the definition around it.
             file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!tests/**`.
             file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
             limit (int): Maximum number of results to show; default 30. A file may have several.
@@ -361,14 +441,20 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         try:
             return self.text(
                 await self.codebase_search_result(
-                    query, path, file_pattern=file_pattern, file_type=file_type, limit=limit, offset=offset
+                    query,
+                    path,
+                    like=like,
+                    file_pattern=file_pattern,
+                    file_type=file_type,
+                    limit=limit,
+                    offset=offset,
                 )
             )
         except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def codebase_search_result(
-        self, query: str, path: str = ".", **options: Unpack[CodebaseSearchOptions]
+        self, query: str = "", path: str = ".", **options: Unpack[CodebaseSearchOptions]
     ) -> CodebaseSearchResult:
         """Return the answer of `codebase_search()` as a `CodebaseSearchResult`.
 

@@ -24,6 +24,7 @@ from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError
 from ripwrap.options import Directories, ShowDenied, StrPath, check_timeout
 from ripwrap.sources.repository import real_directories
 from ripwrap.workspace.arguments import (
+    TOOL_ERRORS,
     ArgumentSchema,
     as_mapping,
     find_tool,
@@ -267,7 +268,11 @@ class ToolDispatcher:
 
 
 def _accepting(method: Callable[..., Any], tool: str, other: str) -> Callable[..., Any]:
-    """Return a method of a tool that passes names of arguments in other programs to the method `other`."""
+    """Return a method of a tool that passes names of arguments in other programs to the method `other`.
+
+    The method that returns a text (`other` is `call`) returns an error as a text, too.
+    """
+    caught = TOOL_ERRORS if other == "call" else ()
     known = inspect.signature(method).parameters.keys() - {"self"}
     order = [*inspect.signature(method).parameters][1:]
 
@@ -278,11 +283,17 @@ def _accepting(method: Callable[..., Any], tool: str, other: str) -> Callable[..
 
     @wraps(method)
     def blocking(self: "ToolMethods", *args: Any, **given: Any) -> Any:
-        return called(self, args, given)
+        try:
+            return called(self, args, given)
+        except caught as error:
+            return self.error_text(error)
 
     @wraps(method)
     async def awaits(self: "ToolMethods", *args: Any, **given: Any) -> Any:
-        return await called(self, args, given)
+        try:
+            return await called(self, args, given)
+        except caught as error:
+            return self.error_text(error)
 
     return awaits if inspect.iscoroutinefunction(method) else blocking
 

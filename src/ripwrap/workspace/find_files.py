@@ -20,7 +20,6 @@ from ripwrap._text import as_utf8, nothing_found, plural, shown_path
 from ripwrap.models import PathError
 from ripwrap.workspace.arguments import (
     EXCLUDING,
-    TOOL_ERRORS,
     Number,
     PathList,
     Rev,
@@ -235,7 +234,17 @@ async def _find(
 ) -> _FoundPaths:
     """Return the paths that the glob matches (all, or only the first `most`), and the number of all matching paths."""
     if arguments.entry_type == "file" and scope.location.revision is None and not _is_file(scope.location):
-        return await _find_files(run, scope, arguments.pattern, most, progress)
+        files = file_filter(scope.location, arguments.pattern)
+        allowed, cut = await visible_paths(run, scope, files)
+        query = files_query(scope.location.cwd, scope.location.paths, {**scope.options, **files.options})
+        listing = await run.collect(
+            Step(
+                query,
+                lambda: ListingCollector(PathDecoder(), most, allowed=allowed, progress=progress),
+                scope.timeout,
+            )
+        )
+        return _FoundPaths(listing.items(), listing.total, listing.errors, not (listing.timed_out or cut), "rg")
     found = await run.call(lambda: _find_entries(scope, arguments.pattern, arguments.entry_type))
     if progress is not None:
         progress(found.total)
@@ -269,23 +278,6 @@ def _is_file(location: RootLocation) -> bool:
     if location.revision is not None:
         return location.is_file
     return any(os.path.isfile(os.path.join(location.cwd, path)) for path in location.paths)
-
-
-async def _find_files(
-    run: Runner, scope: Scope, pattern: str, most: int, progress: ReportProgress | None = None
-) -> _FoundPaths:
-    """With rg, list the files that the glob `pattern` matches; return the first `most` of them in path order."""
-    files = file_filter(scope.location, pattern)
-    allowed, cut = await visible_paths(run, scope, files)
-    query = files_query(scope.location.cwd, scope.location.paths, {**scope.options, **files.options})
-    listing = await run.collect(
-        Step(
-            query,
-            lambda: ListingCollector(PathDecoder(), most, allowed=allowed, progress=progress),
-            scope.timeout,
-        )
-    )
-    return _FoundPaths(listing.items(), listing.total, listing.errors, not (listing.timed_out or cut), "rg")
 
 
 def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _FoundPaths:
@@ -428,22 +420,19 @@ class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
             include_ignored (bool): List files that .gitignore and the like exclude, too.
             rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                await self.find_files_result(
-                    pattern,
-                    path,
-                    entry_type=entry_type,
-                    sort=sort,
-                    limit=limit,
-                    offset=offset,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                    rev=rev,
-                )
+        return self.text(
+            await self.find_files_result(
+                pattern,
+                path,
+                entry_type=entry_type,
+                sort=sort,
+                limit=limit,
+                offset=offset,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     async def find_files_result(
         self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]

@@ -6,7 +6,7 @@ Matches are taken in rotation: the first match of every file, then the second ma
 import math
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
@@ -26,7 +26,7 @@ from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
 from ripwrap.sources.base import SEPARATOR, SUFFIXES, UNPACKED, format_of
-from ripwrap.workspace.arguments import TOOL_ERRORS, VisibilityOptions, parse_arguments, spell_as_argument
+from ripwrap.workspace.arguments import VisibilityOptions, parse_arguments, spell_as_argument
 from ripwrap.workspace.close_names import names_in, resolve_names
 from ripwrap.workspace.content_call import (
     ContentCall,
@@ -181,7 +181,24 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
     page_request = make_page_request(offset, most, arguments.max_files or None, call.options)
     found = await call.first_matches(run, page_request)
     files = _joined(await files_round_robin(run, page_request, found))
-    page = _page(call, page_request, found, files)
+    all_reached = found.files <= page_request.max_files
+    reachable = found.matches if all_reached else sum(file.total_matches for file in files[: page_request.max_files])
+    page = Page(
+        files=tuple(files),
+        offset=page_request.offset,
+        reachable=min(reachable, MAX_REACHABLE),
+        total_matches=found.matches,
+        files_matched=found.files,
+        exact=found.exact and not call.incomplete,
+        names=0 if page_request.offset else call.named_files,
+        hits={
+            (call.shown(file.path), match.line_number or 0): len(match.submatches)
+            for file in files
+            if found.hits > found.matches
+            for match in file.matches
+        },
+        readable=call.items is None,
+    )
     explained, notes = "", list(_omissions(call, found))
     if not found.matches:
         notes += escape_note(arguments.pattern, fixed_strings=arguments.fixed_strings)
@@ -310,30 +327,6 @@ def _fit_expanded(
         if larger.matches == tuple(chain.from_iterable(grown.values())):
             return larger
     return fitted
-
-
-def _page(
-    call: ContentCall, page_request: PageRequest, found: RoundRobinMatchCollector, files: Sequence[FileMatches]
-) -> Page:
-    """Return the page from which `fit_to_budget()` takes matches."""
-    all_reached = found.files <= page_request.max_files
-    reachable = found.matches if all_reached else sum(file.total_matches for file in files[: page_request.max_files])
-    return Page(
-        files=tuple(files),
-        offset=page_request.offset,
-        reachable=min(reachable, MAX_REACHABLE),
-        total_matches=found.matches,
-        files_matched=found.files,
-        exact=found.exact and not call.incomplete,
-        names=0 if page_request.offset else call.named_files,
-        hits={
-            (call.shown(file.path), match.line_number or 0): len(match.submatches)
-            for file in files
-            if found.hits > found.matches
-            for match in file.matches
-        },
-        readable=call.items is None,
-    )
 
 
 def _omissions(call: ContentCall, found: RoundRobinMatchCollector) -> Iterator[str]:
@@ -619,33 +612,30 @@ class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
             rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
             inside (str): Search inside files of these formats, too, e.g. `zip,tar,gz,ipynb,pdf,docx,xlsx`.
         """
-        try:
-            return self.text(
-                await self.grep_content_result(
-                    pattern,
-                    path,
-                    context_lines=context_lines,
-                    before_context=before_context,
-                    after_context=after_context,
-                    max_matches=max_matches,
-                    max_files=max_files,
-                    file_pattern=file_pattern,
-                    file_type=file_type,
-                    case_insensitive=case_insensitive,
-                    fixed_strings=fixed_strings,
-                    multiline=multiline,
-                    output_mode=output_mode,
-                    offset=offset,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                    sections=sections,
-                    expand=expand,
-                    rev=rev,
-                    inside=inside,
-                )
+        return self.text(
+            await self.grep_content_result(
+                pattern,
+                path,
+                context_lines=context_lines,
+                before_context=before_context,
+                after_context=after_context,
+                max_matches=max_matches,
+                max_files=max_files,
+                file_pattern=file_pattern,
+                file_type=file_type,
+                case_insensitive=case_insensitive,
+                fixed_strings=fixed_strings,
+                multiline=multiline,
+                output_mode=output_mode,
+                offset=offset,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
+                sections=sections,
+                expand=expand,
+                rev=rev,
+                inside=inside,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     async def grep_content_result(
         self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]

@@ -1,6 +1,6 @@
 """Tools `index_codebase`, `index_status` and `index_health_check`; the work is in `workspace/index_tools.py`."""
 
-from ripwrap.workspace.arguments import TOOL_ERRORS, ToolArguments
+from ripwrap.workspace.arguments import ToolArguments
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.index_results import IndexCodebaseResult, IndexHealthResult, IndexStatusResult
 from ripwrap.workspace.tool import ToolCall, ToolSpec
@@ -62,10 +62,7 @@ class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEAL
         The first call may take a minute in a large codebase; later calls read only files that changed. The index is a
         cache: no file of the codebase is changed.
         """
-        try:
-            return self.text(await self.index_codebase_result())
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        return self.text(await self.index_codebase_result())
 
     async def index_codebase_result(self) -> IndexCodebaseResult:
         """Return the answer of `index_codebase()` as an `IndexCodebaseResult`."""
@@ -73,10 +70,7 @@ class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEAL
 
     async def index_status(self) -> str:
         """Show whether there is an index, its size, and the time of its last change; the index is not refreshed."""
-        try:
-            return self.text(await self.index_status_result())
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        return self.text(await self.index_status_result())
 
     async def index_status_result(self) -> IndexStatusResult:
         """Return the answer of `index_status()` as an `IndexStatusResult`.
@@ -87,10 +81,7 @@ class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEAL
 
     async def index_health_check(self) -> str:
         """Check whether the index is sound, and show what to do if it is not; this reads the whole index."""
-        try:
-            return self.text(await self.index_health_check_result())
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        return self.text(await self.index_health_check_result())
 
     async def index_health_check_result(self) -> IndexHealthResult:
         """Return the answer of `index_health_check()` as an `IndexHealthResult`.

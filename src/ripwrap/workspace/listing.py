@@ -31,7 +31,6 @@ from ripwrap.models import Model, TreeEntry
 from ripwrap.options import FileOptions
 from ripwrap.places.where import refuse_places
 from ripwrap.workspace.arguments import (
-    TOOL_ERRORS,
     Number,
     PathList,
     Rev,
@@ -601,20 +600,17 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             include_ignored (bool): List files that .gitignore and the like exclude, too.
             rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                await self.ls_result(
-                    path,
-                    ignore=ignore,
-                    limit=limit,
-                    max_depth=max_depth,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                    rev=rev,
-                )
+        return self.text(
+            await self.ls_result(
+                path,
+                ignore=ignore,
+                limit=limit,
+                max_depth=max_depth,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     async def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
         """Return the answer of `ls()` as a `ListResult`; raise the errors of `grep_content_result()`.
@@ -647,19 +643,16 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             include_ignored (bool): Show files that .gitignore and the like exclude, too.
             rev (str): Show a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                await self.tree_result(
-                    path,
-                    limit=limit,
-                    max_depth=max_depth,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                    rev=rev,
-                )
+        return self.text(
+            await self.tree_result(
+                path,
+                limit=limit,
+                max_depth=max_depth,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
         """Return the answer of `tree()` as a `ListResult`; raise the errors of `grep_content_result()`."""

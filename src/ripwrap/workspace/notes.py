@@ -65,7 +65,10 @@ def notes_of(
     if own:
         named = own[0].model_copy(update={"path": location.shown(own[0].path or "")})
         much = "at least " if len(failed) > MAX_CHECKED_ERRORS else ""
-        yield f"{much}{plural(len(own), 'path')} could not be read, the first: {_path_error_text(named)}."
+        # The ignore file may be a link out of the roots, so no answer may show its lines.
+        line = re.match(r"line \d{1,10}(?=: )", named.message)
+        said = f"{shown_path(named.path or '')}: {line[0]} is not a rule that rg can read" if line else str(named)
+        yield f"{much}{plural(len(own), 'path')} could not be read, the first: {shown(said)[:MAX_ERROR_CHARS]}."
 
 
 def unused_index_note(error: RipwrapError | TimeoutError, timeout: float | None) -> str:
@@ -117,16 +120,6 @@ def escape_note(pattern: str, *, fixed_strings: bool) -> Iterator[str]:
     if found:
         sign = found[2]
         yield f"In rg, {sign} needs no backslash as an operator: \\{sign} matches the character {sign}."
-
-
-def _path_error_text(error: PathError) -> str:
-    """Return the text of an error about a path, without the line of an ignore file that rg quotes.
-
-    The ignore file may be a link out of the roots, so no answer may show its lines.
-    """
-    line = re.match(r"line \d{1,10}(?=: )", error.message)
-    said = f"{shown_path(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
-    return shown(said)[:MAX_ERROR_CHARS]
 
 
 MAX_SECONDS = 1.0
@@ -205,8 +198,15 @@ def fit_to_budget(
     page: Page, found: Mapping[str, Sequence[ContentMatch]], answer: GrepContentResult, max_chars: int
 ) -> GrepContentResult:
     """Return the answer with as many matches as fit into `max_chars`, or at least with the beginning of the first."""
-    order = _round_robin(page, [found.get(file.path, ()) for file in answer.files])
-    names = _room_for_names(page, answer, max_chars)
+    skipped = shares([file.total_matches for file in page.files], page.offset)
+    ranked = [  # in rotation: the first match of every file, then the second match of every file, and so on
+        (number, place, match)
+        for place, (first, file) in enumerate(zip(skipped, answer.files, strict=False))
+        for number, match in enumerate(found.get(file.path, ()), first)
+    ]
+    order = [match for _, _, match in sorted(ranked, key=lambda one: one[:2])]
+    most, room = min(page.names, len(answer.files)), int(max_chars * NAMES_SHARE)
+    names = len(shortened(lambda count: _with_matches(page, answer, (), count), most, room).files)
     fitted = shortened(lambda count: _with_matches(page, answer, order[:count], names), len(order), max_chars)
     if fitted.matches or not order:
         return fitted
@@ -219,15 +219,6 @@ def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
     if len(str(answer)) <= max_chars:
         return answer
     return answer_of(bisect_left(range(1, most), True, key=lambda count: len(str(answer_of(count))) > max_chars))
-
-
-def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:
-    """Return how many files the answer may name: at most `page.names`, in at most `NAMES_SHARE` of `max_chars`."""
-
-    def named(count: int) -> GrepContentResult:
-        return _with_matches(page, answer, (), count)
-
-    return len(shortened(named, min(page.names, len(answer.files)), int(max_chars * NAMES_SHARE)).files)
 
 
 def _beginning(page: Page, answer: GrepContentResult, match: ContentMatch, length: int) -> GrepContentResult:
@@ -267,18 +258,13 @@ def _with_matches(
     shortened_answer.with_turns(page.offset, [places[id(match)] for match in matches])
     if not page.total_matches or (page.total_matches <= end and not page.offset):
         return shortened_answer
-    return shortened_answer.model_copy(update={"message": _showing(page, shortened_answer)})
-
-
-def _showing(page: Page, answer: GrepContentResult) -> str:
-    """Return the message for an answer that shows only some of the matches."""
     least = "" if page.exact else "at least "
-    files = len({match.file for match in answer.matches})
-    total, shown = answer.total_matches or 0, sum(page.hits.get((one.file, one.line), 1) for one in answer.matches)
-    all_files, all_matches = plural(page.files_matched, "matching file"), plural(total, "match", "es")
-    sentences = [f"Showing {files} of {least}{all_files}, {shown} of {least}{all_matches}."]
-    if answer.next_offset is not None:
-        sentences.append(f"offset={answer.next_offset} gives the next page.")
+    hits = sum(page.hits.get((one.file, one.line), 1) for one in matches)
+    all_files = plural(page.files_matched, "matching file")
+    all_matches = plural(answer.total_matches or 0, "match", "es")
+    sentences = [f"Showing {len(shown)} of {least}{all_files}, {hits} of {least}{all_matches}."]
+    if shortened_answer.next_offset is not None:
+        sentences.append(f"offset={shortened_answer.next_offset} gives the next page.")
     elif page.reachable == MAX_REACHABLE < page.total_matches:
         sentences.append(f"Only the first {MAX_REACHABLE:,} matches can be shown.")
     else:
@@ -286,18 +272,7 @@ def _showing(page: Page, answer: GrepContentResult) -> str:
             sentences.append(f"There are no matches from offset={page.offset} on.")
         if page.total_matches > page.reachable:
             sentences.append("A larger max_files shows more files; a larger offset does not.")
-    if unnamed := page.files_matched - len(answer.files):
+    if unnamed := page.files_matched - len(shortened_answer.files):
         sentences.append(f"Not named here: {least}{plural(unnamed, 'more file')} with matches.")
     sentences.append("Use file_pattern or refine your pattern to narrow results.")
-    return " ".join(sentences)
-
-
-def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[ContentMatch]:
-    """Return the matches in rotation: the first match of every file, then the second match of every file, and so on."""
-    skipped = shares([file.total_matches for file in page.files], page.offset)
-    ranked = [
-        (number, place, match)
-        for place, (first, matches) in enumerate(zip(skipped, files, strict=False))
-        for number, match in enumerate(matches, first)
-    ]
-    return [match for _, _, match in sorted(ranked, key=lambda one: one[:2])]
+    return shortened_answer.model_copy(update={"message": " ".join(sentences)})

@@ -33,21 +33,6 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
         raise ValueError(f"reading {shown_path(path)} needs too much memory; pass a smaller max_bytes") from None
 
 
-async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
-    """Return a file's or directory's kind, size, and time of the last change."""
-    refuse_places("file_info()")
-    return await run.call(lambda: _file_info(settings.sandbox.locate(path)))
-
-
-async def run_list_directory(run: Runner, settings: Settings, path: str) -> tuple[FileInfo, ...]:
-    """Return the entries of a directory, sorted by name."""
-    refuse_places("list_directory()")
-    deadline = Deadline(
-        settings.timeout, "not all entries of the directory were listed", "list it with ls or find_files"
-    )
-    return await run.call(lambda: _list_directory(settings.sandbox, path, deadline))
-
-
 def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
     location = sandbox.locate(path)
     if not location.is_file:
@@ -74,7 +59,8 @@ def _masked(redact: Redaction, content: bytes, timeout: float | None) -> bytes:
     return mark + found.text.encode(encoding, errors) if found.masks else content
 
 
-def _file_info(location: RootLocation) -> FileInfo:
+def info_of(location: RootLocation) -> FileInfo:
+    """Return a file's or directory's kind, size, and time of the last change; blocking."""
     target = os.path.normpath(os.path.join(location.cwd, location.paths[0]))
     state = os.stat(location.cwd if location.several else target)
     return _info(location.name, as_utf8(os.path.basename(location.cwd if location.several else target)), state)
@@ -88,10 +74,11 @@ def _info(path: str, name: str, state: os.stat_result) -> FileInfo:
     return FileInfo(path=path, name=name, is_dir=is_dir, size=size, modified_at=time)
 
 
-def _list_directory(sandbox: Sandbox, path: str, deadline: Deadline) -> tuple[FileInfo, ...]:
+def entries_of(sandbox: Sandbox, path: str, deadline: Deadline) -> tuple[FileInfo, ...]:
+    """Return the entries of a directory, sorted by name; blocking."""
     location = sandbox.locate(path)
     if location.several:
-        return tuple(_file_info(sandbox.locate(root, exact=True)) for root in sandbox.roots)
+        return tuple(info_of(sandbox.locate(root, exact=True)) for root in sandbox.roots)
     if location.is_file:
         raise NotADirectoryError(f"{shown_path(location.name)} is a file; pass the directory that contains it")
     folder = os.path.join(location.cwd, location.paths[0])
@@ -129,7 +116,7 @@ def _linked(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo |
     A broken link has no size and no time.
     """
     try:
-        located = _file_info(sandbox.locate(path, exact=True))
+        located = info_of(sandbox.locate(path, exact=True))
     except AccessDeniedError:
         return FileInfo(path=shown_as, name=name, is_dir=False) if _is_link_loop(path) else None
     except ValueError:  # neither a file nor a directory, such as a pipe, or a name that is not UTF-8
@@ -160,7 +147,8 @@ class RawFileMethods(ToolMethods):
 
     async def file_info(self, path: str = ".") -> FileInfo:
         """Return a file's or directory's kind, size, and time of the last change. This is not a tool."""
-        return await run_file_info(self._tools.runner(None), self._tools.settings, path)
+        refuse_places("file_info()")
+        return await self._tools.runner(None).call(lambda: info_of(self._tools.settings.sandbox.locate(path)))
 
     async def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
         """Return the entries of one directory, sorted by name, with hidden and ignored entries. This is not a tool.
@@ -175,4 +163,7 @@ class RawFileMethods(ToolMethods):
             PermissionError: The directory cannot be read.
             TimeoutError: The entries were not listed in time.
         """
-        return await run_list_directory(self._tools.runner(None), self._tools.settings, path)
+        refuse_places("list_directory()")
+        settings, late = self._tools.settings, "not all entries of the directory were listed"
+        deadline = Deadline(settings.timeout, late, "list it with ls or find_files")
+        return await self._tools.runner(None).call(lambda: entries_of(settings.sandbox, path, deadline))

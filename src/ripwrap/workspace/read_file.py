@@ -23,12 +23,10 @@ from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import as_utf8, cut_text, in_seconds, plural, shown_path
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Model
-from ripwrap.sources.base import SEPARATOR as INSIDE
 from ripwrap.workspace.arguments import (
     HASHED_CHARS,
     MAX_QUOTED_CHARS,
     SEPARATOR,
-    TOOL_ERRORS,
     Rev,
     ToolArguments,
     join_paths,
@@ -46,7 +44,7 @@ from ripwrap.workspace.notes import shortened
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
 from ripwrap.workspace.results import ToolResult, first_entries
 from ripwrap.workspace.sandbox import MissingPathError, RootLocation
-from ripwrap.workspace.scope import Settings, locate, open_scope
+from ripwrap.workspace.scope import Settings, locate_file, open_scope
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.text_files import Deadline, open_text, skip_line, skip_lines
 from ripwrap.workspace.tool import MIN_CHARS, ToolCall, ToolSpec, digest_of
@@ -312,16 +310,7 @@ async def read_ranges(call: ToolCall, arguments: ReadFileArguments) -> ReadLines
     """Read the lines of a file in one or more ranges; none if only the outline is asked for."""
     run, settings = call.run, call.settings
     given = arguments.line_ranges()
-    try:
-        location = await run.call(lambda: locate(settings, arguments.path, arguments.rev))
-    except FileNotFoundError:
-        if arguments.rev or INSIDE not in arguments.path:
-            raise
-        from ripwrap.workspace.revision import locate_member  # few calls need it
-
-        location = (await run.call(lambda: locate_member(settings.sandbox, arguments.path, settings.timeout)))[1]
-    if not location.is_file:
-        raise IsADirectoryError(f"{shown_path(location.name)} is a directory; ls lists its files")
+    location = await run.call(lambda: locate_file(settings, arguments.path, arguments.rev))
     if location.revision is not None:  # `resolve` looks up anchors in files on the disk
         settings = replace(settings, anchors=False)
     if location.lines and given and not arguments.chooses_lines:
@@ -632,22 +621,19 @@ class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
             force (bool): With anchors, show again what was shown before and has not changed.
             rev (str): Read the file in a commit of git instead of on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                await self.read_file_result(
-                    path,
-                    start_line,
-                    end_line,
-                    ranges=ranges,
-                    head=head,
-                    tail=tail,
-                    outline=outline,
-                    force=force,
-                    rev=rev,
-                )
+        return self.text(
+            await self.read_file_result(
+                path,
+                start_line,
+                end_line,
+                ranges=ranges,
+                head=head,
+                tail=tail,
+                outline=outline,
+                force=force,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     async def read_file_result(
         self, path: str, start_line: int = 1, end_line: int = 0, **options: Unpack[ReadFileOptions]

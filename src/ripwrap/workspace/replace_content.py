@@ -23,7 +23,7 @@ from ripwrap._text import as_utf8, plural, shown
 from ripwrap.edits import EditPlan, FileEdits
 from ripwrap.models import Span
 from ripwrap.options import SearchOptions
-from ripwrap.workspace.arguments import TOOL_ERRORS, Globs, PathList, ToolArguments, VisibilityOptions, parse_arguments
+from ripwrap.workspace.arguments import Globs, PathList, ToolArguments, VisibilityOptions, parse_arguments
 from ripwrap.workspace.close_names import names_in, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import shortened
@@ -401,24 +401,21 @@ class ReplaceContentMethods(ToolMethods, offers=(REPLACE_CONTENT,)):
             include_hidden (bool): Change hidden files, too.
             include_ignored (bool): Change files that .gitignore and the like exclude, too.
         """
-        try:
-            return self.text(
-                await self.replace_content_result(
-                    pattern,
-                    replacement,
-                    path,
-                    apply=apply,
-                    file_pattern=file_pattern,
-                    file_type=file_type,
-                    case_insensitive=case_insensitive,
-                    fixed_strings=fixed_strings,
-                    multiline=multiline,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                )
+        return self.text(
+            await self.replace_content_result(
+                pattern,
+                replacement,
+                path,
+                apply=apply,
+                file_pattern=file_pattern,
+                file_type=file_type,
+                case_insensitive=case_insensitive,
+                fixed_strings=fixed_strings,
+                multiline=multiline,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     async def replace_content_result(
         self, pattern: str, replacement: str, path: str = ".", **options: Unpack[ReplaceContentOptions]

@@ -1,6 +1,5 @@
 """Tool `resolve`: find the line of an anchor, such as `a.py#42·k7q`, in the file as it is now."""
 
-import io
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -8,7 +7,6 @@ from ripwrap._text import as_utf8, plural, shown_path
 from ripwrap.workspace.arguments import (
     HASHED_CHARS,
     SEPARATOR,
-    TOOL_ERRORS,
     Anchor,
     ToolArguments,
     line_hash,
@@ -114,7 +112,11 @@ def _find(settings: Settings, location: RootLocation, anchor: Anchor) -> _Anchor
     lines: list[tuple[int, str]] = []
     count = number = 0
     with open_text(settings, location, "resolve") as (text, _, redactor):
-        while piece := _read_line(text, deadline, HASHED_CHARS + 1 + (MAX_SECRET_CHARS if redactor else 0)):
+        most = HASHED_CHARS + 1 + (MAX_SECRET_CHARS if redactor else 0)
+        while piece := text.readline(most):  # the part of a line that is hashed and shown
+            if not piece.endswith("\n"):
+                skip_line(text, deadline)
+            deadline.check_sometimes()
             number += 1
             if redactor is not None:
                 deadline.check()  # masking a thousand long lines may take many seconds
@@ -133,15 +135,6 @@ def _nearest(lines: list[tuple[int, str]], anchor: Anchor) -> list[tuple[int, st
     return sorted(lines, key=lambda line: (abs(line[0] - anchor.line), line[0]))[: _MAX_OTHERS + 1]
 
 
-def _read_line(text: io.TextIOWrapper, deadline: Deadline, most: int) -> str:
-    """Return the part of the next line that is hashed and shown; empty at the end of the file."""
-    piece = text.readline(most)
-    if piece and not piece.endswith("\n"):
-        skip_line(text, deadline)
-    deadline.check_sometimes()
-    return piece
-
-
 RESOLVE = ToolSpec("resolve", ResolveArguments, ResolveResult, run_resolve, title="Find a line again", needs="anchors")
 
 
@@ -158,10 +151,7 @@ class ResolveMethods(ToolMethods, offers=(RESOLVE,)):
         Args:
             anchor (str): Path of the file, `#` and the anchor, e.g. `src/till.py#42·k7q`.
         """
-        try:
-            return self.text(await self.resolve_result(anchor))
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        return self.text(await self.resolve_result(anchor))
 
     async def resolve_result(self, anchor: str) -> ResolveResult:
         """Return the answer of `resolve()` as a `ResolveResult`.

@@ -182,12 +182,30 @@ class Sandbox:
 
         In a revision, links on the disk do not count.
         """
-        _check_text(path)
+        if "\0" in path:
+            raise ValueError("a NUL character cannot be part of a path; remove it")
+        try:
+            raw = os.fsencode(path)
+        except UnicodeEncodeError:
+            raise ValueError(f"{path[:MAX_NAME_BYTES]!r} has a character that no path can have; remove it") from None
+        length = len(path if IS_WINDOWS else raw)
+        longest = max(map(len, re.split(r"[/\\]", path) if IS_WINDOWS else raw.split(b"/")))
+        for size, most, what in ((length, MAX_PATH_BYTES, "path"), (longest, MAX_NAME_BYTES, "name in a path")):
+            if size > most:
+                raise ValueError(
+                    f"the path has {length:,} bytes, and no {what} can have more than {most:,}; "
+                    "pass the path of an existing file or directory"
+                )
         if self._windows and (reason := why_misleading(path, self.roots)):
             raise AccessDeniedError(
                 f"{path} {reason}; name a file or directory below a root", path=path, roots=self.roots
             )
-        self._check_roots()
+        for root in self.roots:
+            if os.path.realpath(root) != root or not os.path.isdir(root):
+                raise FileNotFoundError(
+                    f"the root {shown_path(root)} does not exist any more, or leads to another directory; "
+                    "restore it, or start again with another root"
+                )
         spellings = dict.fromkeys((path if exact else path_from_shown(path), path))
         readings = [one for spelling in spellings for one in self._readings(spelling)]
         if glob := next(filter(None, map(self.denied_by, readings)), None):
@@ -324,14 +342,6 @@ class Sandbox:
                 return root, relative
         return None
 
-    def _check_roots(self) -> None:
-        for root in self.roots:
-            if os.path.realpath(root) != root or not os.path.isdir(root):
-                raise FileNotFoundError(
-                    f"the root {shown_path(root)} does not exist any more, or leads to another directory; "
-                    "restore it, or start again with another root"
-                )
-
 
 _RANGE = r"L?([1-9][0-9]{0,8})(?:C[0-9]+)?(?:-L?([1-9][0-9]{0,8})(?:C[0-9]+)?)?"
 _PLACES = (
@@ -364,23 +374,6 @@ def _from_uri(path: str) -> tuple[str, tuple[int, int] | None]:
 
 def _link_loop(path: str) -> FileNotFoundError:
     return FileNotFoundError(f"{shown_path(path)} is a symbolic link that leads back to itself; ls lists the files")
-
-
-def _check_text(path: str) -> None:
-    if "\0" in path:
-        raise ValueError("a NUL character cannot be part of a path; remove it")
-    try:
-        raw = os.fsencode(path)
-    except UnicodeEncodeError:
-        raise ValueError(f"{path[:MAX_NAME_BYTES]!r} has a character that no path can have; remove it") from None
-    length = len(path if IS_WINDOWS else raw)
-    longest = max(map(len, re.split(r"[/\\]", path) if IS_WINDOWS else raw.split(b"/")))
-    for size, most, what in ((length, MAX_PATH_BYTES, "path"), (longest, MAX_NAME_BYTES, "name in a path")):
-        if size > most:
-            raise ValueError(
-                f"the path has {length:,} bytes, and no {what} can have more than {most:,}; "
-                "pass the path of an existing file or directory"
-            )
 
 
 def below(path: PurePath, root: PurePath) -> str | None:

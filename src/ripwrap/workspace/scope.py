@@ -22,9 +22,10 @@ from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._system.subprocess import TemporaryFolder
 from ripwrap._system.windows import IS_WINDOWS
-from ripwrap._text import path_from_shown, plural, shown
+from ripwrap._text import path_from_shown, plural, shown, shown_path
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
+from ripwrap.sources.base import SEPARATOR
 from ripwrap.workspace.arguments import MAX_QUOTED_CHARS, comma_separated
 from ripwrap.workspace.deny import DeniedPaths, escaped
 from ripwrap.workspace.redact import Redaction, Redactor, key_lines
@@ -245,6 +246,21 @@ def locate(settings: Settings, path: str, rev: str = "") -> RootLocation:
 
     known = settings.sandbox, settings.repositories, rev
     return settings.sandbox.locate_all(path, find=lambda one: locate_in_revision(*known, one, settings.timeout))
+
+
+def locate_file(settings: Settings, path: str, rev: str = "") -> RootLocation:
+    """Return the location of a file, which may be a member of an archive; blocking."""
+    try:
+        location = locate(settings, path, rev)
+    except FileNotFoundError:
+        if rev or SEPARATOR not in path:
+            raise
+        from ripwrap.workspace.revision import locate_member  # few calls need it
+
+        location = locate_member(settings.sandbox, path, settings.timeout)[1]
+    if not location.is_file:
+        raise IsADirectoryError(f"{shown_path(location.name)} is a directory; ls lists its files")
+    return location
 
 
 def in_revision(scope: Scope, query: Query) -> Query:

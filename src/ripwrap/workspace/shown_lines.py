@@ -103,17 +103,12 @@ def _clipped(line: Match | Context, max_line: int, most: int, redactor: Redactor
 
 def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: Redactor) -> tuple[str, Span | None]:
     """Return a line with secrets masked, and the match's position in the masked line; cut a very long line first."""
-    start, end = _neighbourhood(line, hit or (0, 0), max_line)
+    at, margin = hit[0] if hit else 0, max_line + MAX_SECRET_CHARS
+    start, end = max(at - margin, 0), min(at + max_line + margin, len(line))
+    if len(line) <= 4 * margin:
+        start, end = 0, len(line)
     redacted = redactor(line[start:end], number)
     return redacted.text, hit and redacted.moved((hit[0] - start, min(hit[1], end) - start))
-
-
-def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
-    """Return start and end of what is searched for secrets: the whole line, or of a long one what is near the match."""
-    margin = max_line + MAX_SECRET_CHARS
-    if len(text) <= 4 * margin:
-        return 0, len(text)
-    return max(hit[0] - margin, 0), min(hit[0] + max_line + margin, len(text))
 
 
 def _around(text: str, hit: Span | None, max_line: int) -> str:

@@ -6,14 +6,14 @@ import sys
 import time
 from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from ripwrap._system.subprocess.worker import StartError, WorkerPool, WorkerProcess, is_python, usable_cpus
 from ripwrap._text import in_seconds
 from ripwrap.errors import Hint, HintedText, MissingPackageError, PatternError, RipwrapError
-from ripwrap.models import Model
+from ripwrap.models import CodeErrorKind, Model
 
 
 class Language(NamedTuple):
@@ -87,9 +87,9 @@ _FILES_FOR_ANOTHER = 16
 class UnsearchedError(Exception):
     """Error for a text that could not be searched."""
 
-    def __init__(self, kind: Literal["timeout", "crash"], message: str) -> None:
+    def __init__(self, kind: CodeErrorKind, message: str) -> None:
         super().__init__(message)
-        self.kind: Literal["timeout", "crash"] = kind
+        self.kind: CodeErrorKind = kind
 
 
 class Replacement(NamedTuple):
