@@ -373,6 +373,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
         name: str,
         path: str = ".",
         *,
+        depth: int = 1,
         file_pattern: str = "",
         file_type: str = "",
         limit: int = 100,
@@ -389,6 +390,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
         Args:
             name (str): The name, e.g. `total`, or with its class or module, e.g. `Cart.total`.
             path (str): The directory or file to search; `.` is everything.
+            depth (int): With 2, also find who uses the definitions around the uses (callers of callers), up to 5.
             file_pattern (str): Search only files that match this glob, e.g. `*.py` or `!tests/**`.
             file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
             limit (int): Maximum number of places to show; default 100.
@@ -402,6 +404,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
                 self.find_references_result(
                     name,
                     path,
+                    depth=depth,
                     file_pattern=file_pattern,
                     file_type=file_type,
                     limit=limit,
