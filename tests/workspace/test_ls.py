@@ -433,15 +433,16 @@ def test_details_are_those_of_the_system(plant: Plant, name: str) -> None:
     given = {"details": True, "max_depth": 1} if name == "ls" else {}
     assert slashed(ws.call(name, {"path": "src", **given})) == (
         f"- src/\n  - deep/  {about(root / 'src/deep')}\n  - a.py  {about(root / 'src/a.py')}\n"
-        f"  - b.sh  {about(root / 'src/b.sh')}\n  - z.key [denied]\n\n(3 files; directories at the last level have further entries. "
+        f"  - b.sh  {about(root / 'src/b.sh')}\n  - z.key [denied]\n\n"
+        "(3 files; directories at the last level have further entries. "
         f"src itself: {about(root / 'src')[1:-1]}.)"
     )
     assert (
         slashed(ws.call(name, {"path": "src/a.py", **given})) == f"- src/a.py  {about(root / 'src/a.py')}\n\n(1 file.)"
     )
     assert "2001-09-09T01:46:40Z" in ws.call(name, {"path": "src/a.py:3", **given})
-    entries = ws.ls_result("src/deep", details=True).model_dump(mode="json")["entries"]
-    assert entries == [{"path": native("src/deep/c.py"), "details": about(root / "src/deep/c.py")[1:-1]}]
+    (entry,) = ws.ls_result("src/deep", details=True).entries
+    assert entry.structured() == {"path": native("src/deep/c.py"), "details": about(root / "src/deep/c.py")[1:-1]}
     assert "bytes" not in ws.ls("src")
 
 

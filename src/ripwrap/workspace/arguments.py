@@ -484,20 +484,18 @@ def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, st
     properties: dict[str, dict[str, Any]] = {}
     for name, made in schema["properties"].items():
         about = {key: value for key, value in made.items() if key != "title"} | {"description": descriptions[name]}
-        properties[name] = _strict_property(about) if strict else about
+        if strict:  # without bounds, and null stands for the default value
+            value = {key: about[key] for key in ("type", "items", "enum") if key in about}
+            description = {"description": about["description"]}
+            if "default" in about:
+                description["description"] += f" Null means {json.dumps(about['default'])}."
+                value = {"anyOf": [value, {"type": "null"}]}
+            about = description | value
+        properties[name] = about
     if strict:
         required = [*properties]
     named = {"required": required} if required or strict else {}
     return {"type": "object", "properties": properties, "additionalProperties": False} | named
-
-
-def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument for a strict mode: without bounds, and null stands for the default value."""
-    value = {key: about[key] for key in ("type", "items", "enum") if key in about}
-    if "default" not in about:
-        return {"description": about["description"], **value}
-    description = f"{about['description']} Null means {json.dumps(about['default'])}."
-    return {"description": description, "anyOf": [value, {"type": "null"}]}
 
 
 def comma_separated(text: str) -> list[str]:

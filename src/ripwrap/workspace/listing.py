@@ -23,7 +23,7 @@ from ripwrap._operations.tree import (
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.page_collector import BaseListingCollector
-from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._ripgrep.protocols import Step
 from ripwrap._system.overlay import active_overlay
 from ripwrap._text import as_utf8, nothing_found, plural, shown_path
 from ripwrap.errors import BinaryError
@@ -222,22 +222,19 @@ def find_denied(scope: Scope, options: FileOptions) -> tuple[list[str], bool]:
 Layout: TypeAlias = Literal["ls", "tree"]
 
 
-class LsOptions(VisibilityOptions, total=False):
-    """Options of `ls()` besides `path`."""
-
-    ignore: list[str]
-    limit: int
-    max_depth: int
-    details: bool
-    rev: str
-
-
 class TreeOptions(VisibilityOptions, total=False):
     """Options of `tree()` besides `path`."""
 
     limit: int
     max_depth: int
     rev: str
+
+
+class LsOptions(TreeOptions, total=False):
+    """Options of `ls()` besides `path`."""
+
+    details: bool
+    ignore: list[str]
 
 
 class LsArguments(ToolArguments, frozen=True):
@@ -374,25 +371,7 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
             location = await run.call(lambda: locate_file(settings, arguments.path, arguments.rev))
             if location.revision is not None and not arguments.rev:
                 return await run.call(lambda: _member(settings, location, details=arguments.details))
-    async with scope_of(run, settings, arguments) as scope:
-        common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
-
-        def new() -> TreeCollector:
-            return TreeCollector(scope, arguments.max_depth, (), call.progress, common=common)
-
-        options: FileOptions = {**scope.options, **exclude_options(scope.location, arguments.ignore)}
-        try:
-            tree, engine = await _listed(run, scope, new, options, install=False)
-        except BinaryError as error:
-            refuse_places("ls without rg")
-            _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
-            engine = "python"
-            tree = await run.call(lambda: walk_tree(scope, new, options))
-        listed = await run.call(lambda: _with_folders(settings, scope, tree, options))
-        details, limit = arguments.details, arguments.limit
-        return await run.call(
-            lambda: _tree_result(settings, listed, tree, limit, engine=engine, layout="ls", details=details)
-        )
+    return await _list(call, arguments, arguments.ignore, layout="ls", details=arguments.details)
 
 
 def _member(settings: Settings, location: RootLocation, *, details: bool) -> ListResult:
@@ -425,28 +404,45 @@ def _details_of(settings: Settings, location: RootLocation, path: str) -> str:
 
 async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
     """List a few entries of every directory below a path."""
+    return await _list(call, arguments, (), layout="tree")
+
+
+async def _list(
+    call: ToolCall,
+    arguments: LsArguments | TreeArguments,
+    ignore: Sequence[str],
+    *,
+    layout: Layout,
+    details: bool = False,
+) -> ListResult:
+    """List a revision with git and Python code, and anything else with rg; for `ls`, also without rg."""
     run, settings = call.run, call.settings
+    engine: ListingEngine = "rg"
     async with scope_of(run, settings, arguments) as scope:
         common = () if arguments.include_ignored else await run.call(lambda: _without_ignore_file(scope.location))
+        options: FileOptions = {**scope.options, **exclude_options(scope.location, ignore)}
 
         def new() -> TreeCollector:
-            return TreeCollector(scope, arguments.max_depth, EXCLUDE, call.progress, common=common)
+            exclude = () if layout == "ls" else EXCLUDE
+            return TreeCollector(scope, arguments.max_depth, exclude, call.progress, common=common)
 
-        tree, engine = await _listed(run, scope, new, scope.options, install=True)
-        listed = await run.call(lambda: _with_folders(settings, scope, tree, scope.options))
+        try:
+            if scope.location.revision is not None:
+                engine, tree = "python", await run.call(lambda: walk_tree(scope, new, options))
+            else:
+                query = files_query(scope.location.cwd, scope.location.paths, options)
+                tree = await run.collect(Step(query, new, scope.timeout, install=layout == "tree"))
+        except BinaryError as error:
+            if layout == "tree":
+                raise
+            refuse_places("ls without rg")
+            _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
+            engine, tree = "python", await run.call(lambda: walk_tree(scope, new, options))
+        listed = await run.call(lambda: _with_folders(settings, scope, tree, options))
+        limit = arguments.limit
         return await run.call(
-            lambda: _tree_result(settings, listed, tree, arguments.limit, engine=engine, layout="tree")
+            lambda: _tree_result(settings, listed, tree, limit, engine=engine, layout=layout, details=details)
         )
-
-
-async def _listed(
-    run: Runner, scope: Scope, new: Callable[[], TreeCollector], options: FileOptions, *, install: bool
-) -> tuple[TreeCollector, ListingEngine]:
-    """List a revision with git and Python code, and anything else with rg."""
-    if scope.location.revision is not None:
-        return await run.call(lambda: walk_tree(scope, new, options)), "python"
-    query = files_query(scope.location.cwd, scope.location.paths, options)
-    return await run.collect(Step(query, new, scope.timeout, install=install)), "rg"
 
 
 def _with_folders(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:

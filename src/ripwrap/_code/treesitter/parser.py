@@ -8,7 +8,6 @@ import logging
 import re
 import time
 from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from ripwrap._code.treesitter.languages import find_grammar
@@ -131,6 +130,8 @@ def _has_nested_angle_brackets(text: str) -> bool:
 @cache
 def load_grammars() -> Any:
     """Import the package of grammars; return None if the package or a recent tree-sitter is not installed."""
+    from importlib.metadata import version  # late: it takes 10 ms
+
     try:
         if tuple(map(int, re.findall(r"\d+", version("tree-sitter"))[:3])) < _MIN_TREE_SITTER:
             return None
