@@ -34,11 +34,12 @@ Python, a hint is printed as code, such as `fixed_strings=True`. The command lin
 message with `spell_error()`, which writes each hint in the syntax of the front end, such as `--fixed-strings`.
 """
 
+import errno
 import functools
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
@@ -217,11 +218,9 @@ def named_paths(function: F) -> F:
             for name in named.keys() - known:
                 if said := advise(name, missing or known, named[name]):
                     raise TypeError(f"{called}() has no argument {name}; {said}")
-        has_none = False
-        for name, value in (*zip(code.co_varnames[:most], given), *named.items()):  # noqa: B905 - `roots` are more
-            check_kind(name, value)
-            has_none = has_none or value is None
-        if has_none:
+        values = {**dict(zip(code.co_varnames[:most], given)), **named}  # noqa: B905 - `roots` are more
+        _check_values(values)
+        if any(value is None for value in values.values()):
             left_out = inspect.signature(function).parameters.keys() - known | {"cwd", "paths"}
             named = {name: value for name, value in named.items() if value is not None or name not in left_out}
         return named
@@ -235,6 +234,15 @@ def named_paths(function: F) -> F:
         return await function(*given, **checked(given, named))
 
     return cast("F", call_async if inspect.iscoroutinefunction(function) else call)
+
+
+def _check_values(values: Mapping[str, Any]) -> None:
+    """Raise an error if an argument is something else than its name says, or if `cwd` is empty, except on a host."""
+    for name, value in values.items():
+        check_kind(name, value)
+    if values.get("cwd") == "" and values.keys().isdisjoint(("on", "where")):
+        said = " does not exist, because it is empty; pass '.' for the current directory"
+        raise FileNotFoundError(errno.ENOENT, HintedText(Hint("cwd", kind="correct"), said), "")
 
 
 def _leaves(parts: Sequence[str | Hint | Clause]) -> Iterator[str | Hint]:

@@ -1,12 +1,13 @@
 """Named paths and ignore files that are missing or cannot be read: an error where the answer has no place for it."""
 
+import inspect
 import logging
 import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import pytest
@@ -15,7 +16,7 @@ import ripwrap
 from ripwrap import Rule, sync, testing
 from ripwrap._ripgrep.named_paths import FAKE_FILES, MAX_IGNORE_FILE_BYTES, missing_paths_as_warnings
 from ripwrap.binary import RgBinary
-from ripwrap.places import Items
+from ripwrap.places import Directory, Items
 from support.hosts import ThisMachine
 
 Plant = Callable[..., Path]
@@ -312,3 +313,48 @@ def test_error_about_a_large_ignore_file_names_the_argument_of_the_tools(plant: 
         assert "pass include_ignored=True" in answer
     assert "1 match" in workspace.grep_content("needle", include_ignored=True)
     assert "1 match" in workspace.grep_content("needle", "a.py")
+
+
+class TestEmptyCwd:
+    """An empty `cwd`, such as that of a variable that is not set, is no directory: `scan()` and four more took `.`."""
+
+    CALLS: ClassVar[dict[str, tuple[Any, ...]]] = {
+        **STREAMS,
+        "grep": ("needle",),
+        "search_messages": ("needle",),
+        "search_history": ("needle",),
+        "coverage": (),
+        "why": ("file",),
+        "tree": (),
+        "tree_text": (),
+        "outline": ("file",),
+        "references": ("needle",),
+        "expand": (),
+        "replace": ("needle", "other"),
+        "replace_code": ("needle", "other"),
+        "search_code": ("needle",),
+        "undo": (),
+        "watch": ("needle",),
+    }
+
+    @pytest.fixture(autouse=True)
+    def here(self, plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(plant({"file": "needle\n", "below/file": "needle\n"}))
+
+    def test_each_call_with_a_directory_is_here(self) -> None:
+        functions = {name: one for name in dir(sync) if inspect.isfunction(one := getattr(sync, name))}
+        assert {name for name, one in functions.items() if "cwd" in inspect.signature(one).parameters} == {*self.CALLS}
+
+    @pytest.mark.parametrize("operation", CALLS)
+    def test_empty_cwd_is_an_error(self, operation: str) -> None:
+        arguments = self.CALLS[operation]
+        if operation == "expand":
+            arguments = (next(sync.search("needle", paths="file")),)
+        named = {"lang": "python"} if operation in ("search_code", "replace_code") else {}
+        with pytest.raises(FileNotFoundError, match="cwd does not exist, because it is empty"):
+            getattr(sync, operation)(*arguments, **named, cwd="")
+
+    @pytest.mark.parametrize("place", [Directory("below"), Directory("")])
+    def test_empty_directory_of_a_place_is_an_error(self, place: Directory) -> None:
+        with pytest.raises(FileNotFoundError, match="cwd does not exist"):
+            list(sync.search("needle", cwd="" if place.path else ".", where=place))

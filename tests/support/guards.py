@@ -812,6 +812,13 @@ GUARDS: tuple[Guard, ...] = (
         "test_shown.py::test_secret_in_the_outer_part_of_a_name_is_masked",
     ),
     Guard(
+        "secrets in the names of callers are masked",
+        "workspace/find_references.py",
+        '"chain": tuple(redact_name(settings.redact, name) if settings.redact else name for name in one.chain),',
+        '"chain": one.chain,',
+        "workspace/test_find_references.py::test_secrets_in_the_names_of_a_chain_are_masked",
+    ),
+    Guard(
         "secrets in lines are masked before code is compared with the lines",
         "workspace/codebase_search.py",
         "    text = file.text(span)",

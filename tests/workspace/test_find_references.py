@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from _operations.test_revisions import git
 from ripwrap import AccessDeniedError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.workspace import FindReferencesResult, close_names
@@ -220,3 +221,52 @@ def test_only_so_many_words_are_compared_with_a_symbol(plant: Plant, monkeypatch
 )
 def test_symbol_is_understood_as_models_write_it(written: str, name: str) -> None:
     assert plain_symbol(written) == name
+
+
+TREE = {
+    "till.py": "def pay(amount):\n    return amount\n",
+    "cart.py": "from till import pay\n\n\nclass Cart:\n    def total(self):\n        return pay(1)\n",
+    "show.py": "from cart import Cart\n\n\ndef show(cart):\n    print(cart.total())\n\n\nshow(Cart())\n",
+    "deny/other.py": "from cart import Cart\n\nCart().total()\n",
+}
+CALLERS = """
+Calls:
+  cart.py:6: return pay(1)  [in Cart.total]
+
+Uses of Cart.total, which uses pay:
+  show.py:5: print(cart.total())  [in show; medium confidence]
+
+Uses of show, which uses Cart.total, which uses pay:
+  show.py:8: show(Cart())  [medium confidence]
+
+(1 definition and 2 uses in 3 lines of 2 files. 2 uses of 2 definitions around them.)"""
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_callers_of_callers_are_shown_with_what_they_lead_to(api: str, plant: Plant) -> None:
+    """Denied files are not followed; pages continue in the callers."""
+    asked = Asked(api, plant(TREE), deny="deny/")
+    assert slashed(asked.find_references("pay", depth=4)).endswith(CALLERS)
+    page = asked.find_references_result("pay", depth=4, offset=3, limit=1)
+    assert [one.chain for one in page.references] == [("Cart.total",)] and page.next_offset == 4
+    assert asked.find_references("pay", depth=0) == asked.find_references("pay")
+    assert asked.find_references("pay", depth=6) == "Error: depth must be 5 or less, got 6"
+
+
+def test_callers_are_those_of_a_revision(plant: Plant) -> None:
+    root = plant(TREE)
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "all")
+    for path in ("cart.py", "show.py"):
+        (root / path).write_text("")
+    ws = sync.Workspace(root, deny="deny/")
+    assert slashed(ws.find_references("pay", depth=4, rev="HEAD")).endswith(CALLERS)
+    assert "Uses of" not in ws.find_references("pay", depth=4)
+
+
+def test_secrets_in_the_names_of_a_chain_are_masked(plant: Plant) -> None:
+    token = "ghp_" + "Qx7TrB9pLm2ZkV4nWs8Jc6Yd1Hf3Ga5Re0Tu"
+    code = f"def pay(): ...\n\n\ndef {token}():\n    pay()\n\n\n{token}()\n"
+    text = sync.Workspace(plant({"a.py": code}), redact=True).find_references("pay", depth=2)
+    assert "\nUses of " in text and token not in text

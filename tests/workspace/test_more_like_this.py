@@ -53,11 +53,9 @@ def lines_of(found: CodebaseSearchResult, path: str) -> set[int]:
     }
 
 
-@pytest.mark.extra
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize(("given", "place"), PLACES.items())
 def test_code_like_a_place_is_found_without_the_place_itself(api: str, plant: Plant, given: str, place: str) -> None:
-    pytest.importorskip("tree_sitter")
     root = plant(FILES)
     found = Asked(api, root).codebase_search_result(like=given.format(root=root.as_posix()))
     first, last = map(int, place.rpartition(":")[2].split("-"))
@@ -69,28 +67,22 @@ def test_code_like_a_place_is_found_without_the_place_itself(api: str, plant: Pl
     assert {"write_receipt", "write_order"} <= symbols and "write_invoice" not in symbols
 
 
-@pytest.mark.extra
 @pytest.mark.parametrize("path", ["web/cart.js", "web/cart.js:1-4", "web/cart.js:2", "docs/color.py"])
 def test_the_most_alike_code_is_first(plant: Plant, path: str) -> None:
-    pytest.importorskip("tree_sitter")
     found = sync.Workspace(plant(FILES)).codebase_search_result(like=path, limit=1)
     twin = {"w": ("web/basket.js", "makeBasket"), "d": ("bill/receipt.py", "parse_color")}[path[0]]
     assert [(slashed(one.file), one.symbol) for one in found.places] == [twin]
     assert found.places[0].why[0].startswith("has ")
 
 
-@pytest.mark.extra
 def test_a_class_around_the_lines_is_not_shown_as_a_whole(plant: Plant) -> None:
-    pytest.importorskip("tree_sitter")
     method = "    " + WRITE.strip().replace("\n", "\n    ") + "\n"
     root = plant({"store.py": f"class Store:\n    invoice = lines = number = target = folder = None\n\n{method}"})
     found = sync.Workspace(root).codebase_search_result(like="store.py:4-10")
     assert lines_of(found, "store.py") == {1, 2, 3}
 
 
-@pytest.mark.extra
 def test_a_member_of_an_archive_is_compared_with_files(plant: Plant) -> None:
-    pytest.importorskip("tree_sitter")
     root = plant(FILES)
     with tarfile.open(root / "old.tgz", "w:gz") as archive:
         content = WRITE.replace("invoice", "draft").encode()

@@ -12,10 +12,17 @@ ReferenceKind: TypeAlias = Literal["definition", "import", "call", "mention"]
 ReferenceSyntax: TypeAlias = Literal["code", "string", "comment", "text"]
 Confidence: TypeAlias = Literal["high", "medium", "low"]
 
+CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
+
+MAX_DEPTH = 5
+"""Maximum number of uses on the way from a place to the name."""
+
 _EXPLICIT_IMPORTS = frozenset({"python", "cython", "starlark", "javascript", "typescript", "tsx"})
 """Languages in which a file has a name of another file only if it imports the name."""
 _PACKAGE_SCOPES = frozenset({"go", "java", "kotlin", "swift", "csharp", "scala", "c", "cpp", "c header"})
 """Languages in which the files of a directory usually share their names."""
+_CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "__construct", "initialize", "init"})
+"""Names of methods that are called by the name of their class."""
 _OWN_RECEIVERS = frozenset({"self", "cls", "this", "Self", "super", "$this", "static", "parent"})
 
 
@@ -35,6 +42,8 @@ class Reference(Model, frozen=True):
             comments, names of local variables and arguments, and methods with a name that several classes have.
         enclosing: Innermost definition around the line; `None` at the top level, or if the file was not read as a
             whole.
+        chain: Names of the definitions on the way to the name that was searched, the one that this place uses first;
+            empty if the place has the name itself.
     """
 
     path: FsPath
@@ -45,10 +54,12 @@ class Reference(Model, frozen=True):
     syntax: ReferenceSyntax
     confidence: Confidence
     enclosing: Section | None = None
+    chain: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the path, the line with its number, the kind and the definition around it."""
         about = self.kind if self.syntax in ("code", "text") else f"{self.kind} in a {self.syntax}"
+        about += f" of {', which uses '.join(map(shown, self.chain))}" if self.chain else ""
         around = f" in {self.enclosing.name}" if self.enclosing and self.enclosing.name else ""
         return f"{shown_path(self.path)}:{self.line}: {shown(self.text)} ({about}{around}, {self.confidence})"
 
@@ -61,6 +72,7 @@ class References(Model, frozen=True):
         name: Name that was searched.
         definitions: Definitions of the name, in the order of their paths and lines.
         uses: Other places that have the name, in the same order.
+        callers: With `depth`, uses of the definitions around the uses, and so on, those with the shortest chain first.
         total_lines: Number of lines that have the name; a lower bound if `exact` is False.
         exact: True if all files were searched to their ends.
         truncated: True if there are more lines with the name than the answer has.
@@ -73,6 +85,7 @@ class References(Model, frozen=True):
     name: str
     definitions: tuple[Reference, ...]
     uses: tuple[Reference, ...]
+    callers: tuple[Reference, ...] = ()
     total_lines: int
     exact: bool
     truncated: bool
@@ -82,7 +95,7 @@ class References(Model, frozen=True):
 
     def __str__(self) -> str:
         """Return a line for each definition and use, and the message."""
-        return "\n".join([*map(str, (*self.definitions, *self.uses)), self.message])
+        return "\n".join([*map(str, (*self.definitions, *self.uses, *self.callers)), self.message])
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +224,14 @@ def _classes_around(one: Occurrence) -> set[str]:
 def parts_of(section: Section) -> list[str]:
     """Return the parts of a qualified name, such as `Shop` and `add` of `Shop.add` or `Shop::add`."""
     return section.name.replace("::", ".").split(".")
+
+
+def called_name(section: Section) -> str:
+    """Return the name by which a definition is used, with its class; empty for what syntax calls, as `__add__`."""
+    parts = parts_of(section)
+    if len(parts) > 1 and parts[-1] in _CONSTRUCTORS:
+        parts.pop()
+    return "" if parts[-1].startswith("__") and parts[-1].endswith("__") else ".".join(parts[-2:])
 
 
 def _rate_free(file: FileOccurrences, one: Occurrence, known: Definitions) -> Confidence:

@@ -3,7 +3,7 @@
 Only this module needs rich, which is optional.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Group
 from rich.text import Text
@@ -13,19 +13,8 @@ from ripwrap._text import shown
 from ripwrap.models import Context, Match, TreeEntry
 
 
-def numbered_lines(line: Match | Context) -> Iterator[Text]:
-    """Yield the lines of a match or context, each with its number. With `replace`, the lines have the replacements."""
-    text = _text(line)
-    text.remove_suffix("\n")
-    mark = ":" if isinstance(line, Match) else "-"
-    for offset, one in enumerate(text.split("\n", allow_blank=True)):
-        if line.line_number is None:  # `no_line_number`: rg also prints the line without a number
-            yield one
-        else:
-            yield Text.assemble((str(line.line_number + offset), "green"), mark, one)
-
-
 def _text(line: Match | Context) -> Text:
+    """Return the lines of a match or context; with `replace`, they have the replacements."""
     if not isinstance(line, Match) or any(hit.replacement is not None for hit in line.submatches):
         return _shown(line.replaced() if isinstance(line, Match) else line.lines)
     # The text is built from pieces because escapes are longer than the control characters that they replace.
@@ -49,7 +38,12 @@ def grouped(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]
         for line in lines:
             if gaps.before(line):
                 blocks.append(Text("--"))
-            blocks += numbered_lines(line)
+            text = _text(line)
+            text.remove_suffix("\n")
+            mark = ":" if isinstance(line, Match) else "-"
+            for number, one in enumerate(text.split("\n", allow_blank=True), line.line_number or 0):
+                # With `no_line_number`, rg also prints the line without a number.
+                blocks.append(one if line.line_number is None else Text.assemble((str(number), "green"), mark, one))
         blocks.append(Text())
     return Group(*blocks, _shown(message, "dim"))
 

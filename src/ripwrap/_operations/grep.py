@@ -322,7 +322,11 @@ async def run_grep(
     more = ""
     if request.explain and found.exact and not found.matches:
         patterns = (pattern,) if isinstance(pattern, str) else pattern
-        how = Probe.in_options if request.near is None else _without_near
+
+        def how(probe: Probe) -> str:
+            without = "" if request.near is None else f"; without {Hint('near', kind='omit')}"
+            return f"{probe.in_options()}{without}"
+
         if isinstance(found, NearCollector) and found.far:
             more = f"There would be {plural(found.far, 'match', 'es')} without {Hint('near', kind='omit')}."
         else:
@@ -355,10 +359,6 @@ async def _search(
     if request.near is None:
         return await run.collect(request.step(options, page, left()))
     return await run_near(run, request.near, request.query_for, request.pattern, options, page, left)
-
-
-def _without_near(probe: Probe) -> str:
-    return f"{probe.in_options()}; without {Hint('near', kind='omit')}"
 
 
 def result_of(
@@ -446,18 +446,15 @@ async def explanation(
         if found is not None and found.matches:
             tried = [(one, await found_by(one)) for one in probe.narrower]
             least = [(one, result) for one, result in tried if result is not None and result.matches]
-            would += [_would_be(result, one.says, how(one), name) for one, result in least or [(probe, found)]]
+            for one, result in least or [(probe, found)]:
+                first = name(os.fsdecode(result.blocks()[0].path))
+                much = counts_text(result, None if result.exact else 0)
+                would.append(f"{much} {one.says} ({how(one)}), first in {first}")
         elif found is not None and found.exact:
             would_not.append(probe.says)
     if would:
         return f"There would be {'; '.join(would)}. {late}".rstrip()
     return f"Further searches also found nothing: {'; '.join(would_not)}. {late}".rstrip() if would_not else late
-
-
-def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[[str], str]) -> str:
-    """Return the part of a sentence that counts the matches of a further search and names its first file."""
-    first = name(os.fsdecode(found.blocks()[0].path))
-    return f"{counts_text(found, None if found.exact else 0)} {says} ({way}), first in {first}"
 
 
 def result_message(

@@ -135,21 +135,13 @@ class NearCollector(MatchCollector):
 
     def _match(self, record: bytes) -> None:
         self._seen = True
-        if self._is_near(record):
+        number = line_number_of(record)
+        near = ((lines, bisect_left(lines, number - self._within)) for lines in self._lines)
+        if all(at < len(lines) and lines[at] <= number + self._within for lines, at in near):
             super()._match(record)
         else:
             self.far += 1
             self._append(record, is_match=False)
-
-    def _is_near(self, record: bytes) -> bool:
-        if not all(self._lines):
-            return False
-        number = line_number_of(record)
-        for lines in self._lines:
-            place = bisect_left(lines, number - self._within)
-            if place == len(lines) or lines[place] > number + self._within:
-                return False
-        return True
 
     def _append(self, record: bytes, *, is_match: bool) -> None:
         """Add a match or context line of rg's output; drop context lines that belong to no match that counts."""

@@ -11,6 +11,9 @@ from typing import Unpack, cast
 from ripwrap._code.languages import language_name
 from ripwrap._code.outline import MAX_NAME_CHARS, Outline
 from ripwrap._code.references import (
+    CONFIDENCES,
+    MAX_DEPTH,
+    Confidence,
     Definitions,
     FileOccurrences,
     Occurrence,
@@ -19,6 +22,7 @@ from ripwrap._code.references import (
     References,
     ReferenceSyntax,
     belongs,
+    called_name,
     narrowed_owner,
     rate,
 )
@@ -41,6 +45,9 @@ from ripwrap.options import VISIBLE_FILES, SearchOptions, StrPath, check_limit, 
 from ripwrap.places.where import PlacedFileOptions, placed_search
 
 REFERENCES_LIMIT = 1_000
+
+MAX_FOLLOWED = 50
+"""Maximum number of definitions whose uses are searched for one call: the nearest, and those most surely meant."""
 
 MAX_LINES = 5_000
 """Maximum number of lines with the name that are looked at: the first in path order."""
@@ -80,6 +87,7 @@ async def references(
     *,
     cwd: StrPath | None = ".",
     paths: StrPath | Iterable[StrPath] | None = (),
+    depth: int = 1,
     limit: int | None = REFERENCES_LIMIT,
     timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - keeps what was found until then
     rg: Rg = None,
@@ -114,6 +122,9 @@ async def references(
         paths: Files or directories to search for uses, any number of them; empty is all of `cwd`. A file that
             several of them reach is searched once. Definitions are looked for in all of `cwd`, also in files that globs
             and types leave out.
+        depth: From 1 to 5. With 2, also find the uses of the definitions around the uses (callers of callers), and so
+            on. Places in strings and comments, imports and places with a low confidence are not followed; the
+            confidence of a caller is the lowest of its chain. At most 50 definitions are followed.
         limit: Maximum number of uses; `None` is no limit. The first 5,000 lines with the name, in path order, are
             looked at.
         timeout: Seconds that the call may take; `None` is no limit. At the limit, the answer has what was found.
@@ -123,12 +134,12 @@ async def references(
             Files of more than two million bytes are left out, unless `max_filesize` is given.
 
     Raises:
-        ValueError: The name is not a name, `limit` is negative, or a path or option has a NUL.
+        ValueError: The name is not a name, `depth` or `limit` is out of bounds, or a path or option has a NUL.
         MissingPackageError: The extra `code` is not installed.
 
     It also raises what `search()` raises about options and places. Unreadable paths are in `errors`.
     """
-    request = references_request(name, cwd, paths, limit, timeout, options)
+    request = references_request(name, cwd, paths, limit, timeout, options, depth=depth)
     return await run_references(AsyncRunner(rg), request)
 
 
@@ -142,6 +153,7 @@ class ReferencesRequest:
     query: Query
     limit: int | None
     timeout: float | None
+    depth: int = 1
     allowed: Callable[[str], bool] | None = None
     whole_lines: bool = False
     wide: Query | None = None
@@ -156,6 +168,7 @@ def references_request(
     timeout: float | None,
     options: PlacedFileOptions,
     *,
+    depth: int = 1,
     allowed: Callable[[str], bool] | None = None,
     whole_lines: bool = False,
     wide: PlacedFileOptions | None = None,
@@ -167,8 +180,10 @@ def references_request(
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be a string, got {type(name).__name__}")
+    if depth not in range(1, MAX_DEPTH + 1):
+        raise ValueError(f"depth must be from 1 to {MAX_DEPTH}, got {depth}")
     *owners, word = _SEPARATOR.split(name.strip().removesuffix("()"))
-    if len(name) > MAX_NAME_CHARS or not all(map(_NAME.fullmatch, (*owners, word))):
+    if not is_name(name):
         quoted = shown(cut_text(name, 60))
         raise ValueError(
             f"name must be a name such as total or Cart.total, got {quoted!r}; search for other texts with a pattern"
@@ -200,11 +215,17 @@ def references_request(
         query(several, options),
         check_limit(limit),
         check_timeout(timeout),
+        depth,
         allowed,
         whole_lines,
         query((), everything) if narrows else None,
         wide_allowed,
     )
+
+
+def is_name(name: str) -> bool:
+    """Return True if a text is a name whose uses can be found, such as `total`, `Cart.total` or `total()`."""
+    return len(name) <= MAX_NAME_CHARS and all(map(_NAME.fullmatch, _SEPARATOR.split(name.strip().removesuffix("()"))))
 
 
 class _SourceCollector(MatchCollector):
@@ -250,7 +271,78 @@ async def run_references(run: Runner, request: ReferencesRequest) -> References:
         known = {file.path for file in files}
         wide = [file for file in everywhere if file.path not in known]
         left_out += unread
-    return await run.call(lambda: _answer(request, found, files, wide, left_out))
+    answer = await run.call(lambda: _answer(request, found, files, wide, left_out))
+    return answer if request.depth == 1 else await _with_callers(run, request, answer, left)
+
+
+async def _with_callers(
+    run: Runner, request: ReferencesRequest, answer: References, left: Callable[[], float | None]
+) -> References:
+    """Return the answer with the uses of the definitions around its uses, and so on; each definition is taken once."""
+    known = {(one.path, one.line) for one in answer.definitions}
+    callers: list[Reference] = []
+    level: Sequence[Reference] = answer.uses
+    followed, is_late, is_cut, exact = 0, False, False, answer.exact
+    for _ in range(request.depth - 1):
+        waiting = sorted(level, key=lambda one: CONFIDENCES.index(one.confidence))
+        further: list[Reference] = []
+        for use in waiting:
+            around = use.enclosing
+            name = "" if around is None else called_name(around)
+            if around is None or (use.path, around.line) in known or not is_name(name) or not _is_followed(use):
+                continue
+            is_late = request.timeout is not None and (left() or 0) <= request.timeout * (1 - _END_SHARE)
+            is_cut = followed == MAX_FOLLOWED
+            if is_late or is_cut:
+                break
+            known.add((use.path, around.line))
+            followed += 1
+            *owners, word = name.split(".")
+            asked = replace(
+                request,
+                name=name,
+                owner=owners[-1] if owners else "",
+                word=word,
+                query=replace(request.query, patterns=(word,)),
+                wide=request.wide and replace(request.wide, patterns=(word,)),
+                limit=None,
+                timeout=left(),
+                depth=1,
+            )
+            found = await run_references(run, asked)
+            exact = exact and found.exact and not found.truncated
+            most: Confidence = "high" if len(found.definitions) == 1 else "medium"
+            for one in found.uses:
+                own = one.enclosing is not None and (one.path, one.enclosing.line) == (use.path, around.line)
+                if own or one.kind == "definition" or not _is_followed(one):
+                    continue
+                doubts = (use.confidence, one.confidence, "high" if one.path == use.path else most)
+                about = {"confidence": max(doubts, key=CONFIDENCES.index), "chain": (around.name, *use.chain)}
+                further.append(one.model_copy(update=about))
+        callers += further
+        level = further
+    shown_callers = callers if request.limit is None else callers[: request.limit]
+    said = [f"{plural(len(callers), 'use')} of {plural(followed, 'definition')} around them."]
+    if is_cut:
+        said.append(f"Only the uses of {MAX_FOLLOWED} definitions were looked for; choose fewer files.")
+    if is_late:
+        said.append("There was no time for the uses of further definitions; choose fewer files.")
+    if len(shown_callers) < len(callers):
+        said.append(f"{len(shown_callers)} of these are here; a larger limit gives more.")
+    return answer.model_copy(
+        update={
+            "callers": tuple(shown_callers),
+            "exact": exact,
+            "truncated": answer.truncated or not exact or is_late or is_cut or len(shown_callers) < len(callers),
+            "summary": " ".join((answer.summary, *said)),
+            "message": " ".join((answer.message, *said)),
+        }
+    )
+
+
+def _is_followed(use: Reference) -> bool:
+    """Return True if the definition around a use probably uses what is searched."""
+    return use.syntax == "code" and use.kind in ("call", "mention") and use.confidence != "low"
 
 
 async def _search(

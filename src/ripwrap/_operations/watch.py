@@ -101,8 +101,11 @@ class ChangeWaiter:
                 if changes:
                     first, last = first or now, now
                 if first and (now - last >= self.quiet or now - first >= _MAX_DELAY_SECONDS):
-                    if replaced:
-                        self._begin_again()
+                    if replaced and os.path.isdir(self.root):  # watch the new directory
+                        old, self._changes = self._changes, None
+                        if old is not None:
+                            old.close()
+                        self._begin()
                     return True
         return False
 
@@ -136,14 +139,6 @@ class ChangeWaiter:
             return False
         deleted = any(path == self._real and kind.name == "deleted" for kind, path in changes)
         return deleted or self._identify() != self._identity
-
-    def _begin_again(self) -> None:
-        """Watch the new directory at the path `root`; do nothing if there is no such directory."""
-        if os.path.isdir(self.root):
-            changes, self._changes = self._changes, None
-            if changes is not None:
-                changes.close()
-            self._begin()
 
     def _next(self) -> set[Any]:
         if self._changes is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from ripwrap._ripgrep.exit_status import MAX_STDERR, Exit
+from ripwrap._ripgrep.page_collector import WholeOutput
 
 MAX_LINE = 65_536
 """Maximum number of bytes of a line that are kept: a line quotes a rule twice, and a rule may be of any length."""
@@ -40,12 +41,11 @@ class LeftOut:
     file: str = ""
 
 
-class LogCollector:
+class LogCollector(WholeOutput):
     """Collector of rg's log: the reason for each entry, or each in `wanted`, by its path of `shown_in_log()`."""
 
     def __init__(self, wanted: Container[str] | None = None) -> None:
-        self.ended = False
-        self.timed_out = False
+        super().__init__(Exit.check_listing)
         self.found: dict[str, LeftOut] = {}
         self._wanted = wanted
         self._known: dict[bytes, LeftOut] = {}  # one object for each rule, and not for each entry
@@ -65,11 +65,7 @@ class LogCollector:
         """Raise an error if rg failed; paths that it could not read raise no error."""
         self._end_line(self._line)
         self._end_entry()
-        replace(end, stderr=bytes(self._errors), wrote=end.returncode == 0).check_listing()
-
-    def finish(self, end: Exit, *, timed_out: bool) -> None:  # noqa: ARG002 - of the protocol `Collector`
-        """Store whether rg was stopped at its time limit."""
-        self.timed_out = timed_out
+        super().end_run(replace(end, stderr=bytes(self._errors), wrote=end.returncode == 0))
 
     def _end_line(self, line: bytes) -> None:
         if self._entry is not None and not _LOGGED.match(line):

@@ -305,23 +305,6 @@ async def parse_stderr(end: Exit) -> None:
         await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
 
 
-class _Opening:
-    """Filter of the stdout of a host: removes all output up to `STARTED`, which the host writes when it starts rg."""
-
-    def __init__(self) -> None:
-        self.passed = False
-        self._rest = b""  # a part of `STARTED` may be at the end of a chunk
-
-    def filter(self, chunk: bytes) -> bytes | None:
-        """Return the part of `chunk` that rg wrote, or `None` if rg wrote no part of it. `chunk` must not be empty."""
-        if self.passed:
-            return chunk
-        before, mark, after = (self._rest + chunk).partition(STARTED)
-        self.passed = bool(mark)
-        self._rest = before[1 - len(STARTED) :]
-        return after or None
-
-
 class _Child:
     """Running rg process; the base class of `AsyncChild` and `BlockingChild`."""
 
@@ -331,7 +314,8 @@ class _Child:
         self._argv = (binary.path, *render(without_upward_links(query)))
         if query.on is not None:
             self._argv = query.on.command_line(self._argv, query.cwd)
-        self._opening = None if query.on is None else _Opening()
+        self._started = query.on is None  # on a host, other programs may write before it starts rg
+        self._rest = b""  # a part of `STARTED` may be at the end of a chunk
         self._exit_grace = EXIT_GRACE_SECONDS if query.on is None else HOST_GRACE_SECONDS
         self._stderr = open_temporary_file()
         self._checked_stderr_bytes = 0  # size of stderr when it was last read
@@ -361,11 +345,11 @@ class _Child:
         known = KILLED_RETURNCODE if returncode is None else returncode
         lingered = lingers and known == KILLED_RETURNCODE
         end = Exit(self._query, self._argv, known, stderr, lingered=lingered, wrote=self._wrote)
-        if (host := self._query.on) is not None and self._opening is not None:
+        if (host := self._query.on) is not None:
             # The exit is that of a local program, which ran rg on the host.
             before, mark, rest = stderr.partition(STARTED)
             end = replace(end, stderr=rest if mark else before)
-            code = host.returncode(known) if self._opening.passed else None
+            code = host.returncode(known) if self._started else None
             if code is not None:
                 end = replace(end, returncode=code)
             elif not lingered:
@@ -374,10 +358,13 @@ class _Child:
 
     def _take(self) -> bytes | None:
         """Return the next bytes of stdout, `b""` at its end; `None` if another program on a host wrote them."""
-        chunk = self._stdout.read(READ_BYTES)
-        taken = self._opening.filter(chunk) if chunk and self._opening is not None else chunk
-        self._wrote = self._wrote or bool(taken)
-        return taken
+        chunk: bytes | None = self._stdout.read(READ_BYTES)
+        if chunk and not self._started:
+            before, mark, after = (self._rest + chunk).partition(STARTED)
+            self._started, self._rest = bool(mark), before[1 - len(STARTED) :]
+            chunk = after or None
+        self._wrote = self._wrote or bool(chunk)
+        return chunk
 
     def _has_stalled(self, *, whole: bool) -> bool:
         """Return True if waiting for stdout must stop; called after `stall_seconds` without output.

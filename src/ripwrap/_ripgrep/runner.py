@@ -435,19 +435,14 @@ def _begin(step: Step[C], meter: Meter | None) -> C:
     return step.collector()
 
 
-async def _feed(collector: Collector, chunk: bytes) -> None:
-    """Pass a chunk to a collector; in a worker thread if the collector decodes records, and the next one is large."""
-    if getattr(collector, "pending", 0) > LARGE_RECORD:
-        await in_thread_to_end(lambda: collector.feed(chunk))
-    else:
-        collector.feed(chunk)
-
-
 async def _read(child: AsyncChild | AsyncOutput, collector: Collector, meter: Meter | None, deadline: float) -> bool:
     """Read rg's output until the collector is full. Kill rg then, or at the deadline; at this, return True."""
     with anyio.CancelScope(deadline=deadline) as scope:
         while not _is_full(collector) and (chunk := await child.read(whole=collector.ended)):
-            await _feed(collector, chunk)
+            if getattr(collector, "pending", 0) > LARGE_RECORD:  # decoding it takes long
+                await in_thread_to_end(lambda: collector.feed(chunk))
+            else:
+                collector.feed(chunk)
             if meter is not None:
                 meter.feed(chunk, collector)
     if scope.cancelled_caught or _is_full(collector):

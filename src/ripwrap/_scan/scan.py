@@ -9,8 +9,9 @@ from ripwrap._ripgrep.command import several_paths
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.spool import Spool
 from ripwrap._ripgrep.stream import run_stream, run_stream_blocking
-from ripwrap._scan.rules import SECRET_RULES, Rule, check_rules
+from ripwrap._scan.rules import Rule, check_rules
 from ripwrap._scan.scanning import Scanning, ScanRequest
+from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, PatternError, named_paths
 from ripwrap.models import ScanMatch
@@ -123,7 +124,9 @@ def scan_request(
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to a scan: {reason}"))
     several = several_paths(paths)
     query = placed_search("scan()", [rule.pattern for rule in known], cwd, several, options)
-    folder = cwd or os.curdir if query.on is not None else os.path.abspath(cwd or os.curdir)
+    folder = os.curdir if cwd is None else cwd
+    if query.on is None and folder:
+        folder = os.path.abspath(folder)
     return ScanRequest(known, folder, several, overlaps, check_limit(limit), options, on_host=query.on is not None)
 
 

@@ -94,7 +94,10 @@ def spell_as_flag(hint: Hint) -> str | None:
         return str(hint)
     if hint.option in _LIBRARY_ONLY:
         return None
-    option = _flag(hint) if hint.option else ""
+    option = _ARGUMENTS.get(hint.option, flag_name(hint.option)) if hint.option else ""
+    valued = hint.kind not in ("omit", "correct") and hint.value is not None and hint.value is not True
+    if option and valued and hint.option not in _ARGUMENTS:
+        option = negated(option) if hint.value is False else f"{option}={hint.value}"
     if hint.kind != "call":
         return option
     command = _COMMANDS.get(hint.target)
@@ -112,15 +115,6 @@ def parse_host(on: str | None) -> "Host | None":
     except ValueError as error:
         text = spell_error(error, spell_as_flag)
         raise ValueError(text if text.startswith("--on ") else f"--on {on}: {error}") from None
-
-
-def _flag(hint: Hint) -> str:
-    if hint.option in _ARGUMENTS:
-        return _ARGUMENTS[hint.option]
-    name = flag_name(hint.option)
-    if hint.kind in ("omit", "correct") or hint.value is None or hint.value is True:
-        return name
-    return negated(name) if hint.value is False else f"{name}={hint.value}"
 
 
 MANY = "Options for many roots"
@@ -330,7 +324,13 @@ class PlaceFlags:
         from ripwrap.places.where import Items  # late: few searches need it
 
         plain = {name: value for name, value in options.items() if name not in FileOptions.__annotations__}
-        given = {**plain, "where": Items([("<stdin>", _read_stdin())]), **self.options()}
+        content = bytearray()  # empty if standard input is closed, as for rg
+        while sys.stdin is not None and (chunk := sys.stdin.buffer.read(1 << 20)):
+            content += chunk
+            if len(content) > MAX_STDIN_BYTES:
+                most = plural(MAX_STDIN_BYTES, "byte")
+                raise ValueError(f"standard input has more than {most}; save it in a file, and search that")
+        given = {**plain, "where": Items([("<stdin>", bytes(content))]), **self.options()}
         return (), cast("PlacedSearchOptions", given)
 
 
@@ -394,17 +394,3 @@ def _compressions() -> tuple[str, ...]:
     with suppress(RipwrapError):
         return check_inside(("gz", "bz2", "xz", "zst"))
     return "gz", "bz2", "xz"
-
-
-def _read_stdin() -> bytes:
-    """Return the content of standard input; a closed one is empty, as for rg."""
-    content = bytearray()
-    if sys.stdin is None:  # Python found it closed
-        return b""
-    while chunk := sys.stdin.buffer.read(1 << 20):
-        content += chunk
-        if len(content) > MAX_STDIN_BYTES:
-            raise ValueError(
-                f"standard input has more than {plural(MAX_STDIN_BYTES, 'byte')}; save it in a file, and search that"
-            )
-    return bytes(content)

@@ -9,6 +9,7 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.flags import PLAIN, LineFlags, TerminalSearch
@@ -178,7 +179,9 @@ class LinePrinter(PathPrinter):
 
     def _of_several(self, message: Match, raw: bytes, parts: Sequence[Span]) -> Iterator[bytes]:
         """Yield the lines to print for a match that may span several lines."""
-        lines = list(_split_lines(raw, self._cut_at))
+        ends = [found.end() for found in re.finditer(re.escape(self._cut_at), raw)]
+        ends += [len(raw)] if ends[-1:] != [len(raw)] and raw else []
+        lines = list(pairwise((0, *ends)))  # each with its terminator
         if parts and self._flags.only_matching:
             for number, (start, end) in enumerate(lines):
                 first, last = self._trimmed(raw, start, end - len(self._end_of(raw[start:end])))
@@ -226,19 +229,16 @@ class LinePrinter(PathPrinter):
         ending = self._end_of(line)
         end -= len(ending)
         if self.colored:
-            plain = b"".join(self._painted_parts(raw, start, end, parts))
+            pieces = list[bytes]()
+            for part in parts:
+                begin, until = max(part[0], start), min(part[1], end)
+                if begin < until:
+                    pieces += self._printable(raw[start:begin]), RED, self._printable(raw[begin:until]), RESET
+                    start = until
+            plain = b"".join((*pieces, self._printable(raw[start:end])))
         else:
             plain = self._printable(raw[start:end])
         return plain + (self._term if self._escaped or not ending else ending)
-
-    def _painted_parts(self, raw: bytes, start: int, end: int, parts: Sequence[Span]) -> Iterator[bytes]:
-        for part in parts:
-            begin, until = max(part[0], start), min(part[1], end)
-            if begin < until:
-                yield self._printable(raw[start:begin])
-                yield RED + self._printable(raw[begin:until]) + RESET
-                start = until
-        yield self._printable(raw[start:end])
 
     def _printable(self, text: bytes) -> bytes:
         return shown(text_of(text), lines=True).encode() if self._escaped else text
@@ -279,16 +279,6 @@ def _replaced(message: Match | Context) -> tuple[bytes, list[Span]]:
         pieces += raw[done : hit.start], new
         length, done = length + len(new), hit.end
     return b"".join((*pieces, raw[done:])), parts
-
-
-def _split_lines(raw: bytes, end: bytes) -> Iterator[Span]:
-    """Yield the start and end of each line of `raw`; a line includes its terminator `end`."""
-    start = 0
-    while start < len(raw):
-        found = raw.find(end, start)
-        after = len(raw) if found < 0 else found + 1
-        yield start, after
-        start = after
 
 
 _LINED = "{path}&line={line}&column={column}"

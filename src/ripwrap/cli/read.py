@@ -132,6 +132,7 @@ def run_refs(
     name: Annotated[str, Option("Name, e.g. total, or with its class or module, Cart.total")],
     /,
     *paths: AllPaths,
+    depth: Annotated[int, Option("Also find callers of callers, up to this depth, 1 to 5", value="N")] = 1,
     limit: Limit = 1000,
     place: PlaceFlags,
     run: RunOptions,
@@ -139,9 +140,9 @@ def run_refs(
 ) -> int:
     """Find the definitions, imports, calls and mentions of a name."""
     found = sync.references(
-        name, cwd=run.cwd, paths=paths, limit=limit, timeout=None, rg=run.rg, **place.options(), **options
+        name, cwd=run.cwd, paths=paths, depth=depth, limit=limit, timeout=None, rg=run.rg, **place.options(), **options
     )
-    for one in (*found.definitions, *found.uses):
+    for one in (*found.definitions, *found.uses, *found.callers):
         print_json(one) if run.json else print_reference(one)
     failed = [error for error in found.errors if not error.harmless]
     if failed or found.truncated:

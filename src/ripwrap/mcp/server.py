@@ -352,9 +352,19 @@ def server(
     """
     if (deny := options.get("deny", ())) not in UNCHECKED["deny"]:
         DenyRules(deny)  # raise for an invalid glob now, and not only when the client names its roots
-    options = _with_embedder(options)
+    named, weight = options.get("embedder"), options.get("hybrid_weight")
+    if named is not None or weight is not None:
+        from ripwrap.workspace.index_tools import check_index_options  # late: it imports SQLite
+
+        # A wrong name fails at the start.
+        options = {**options, "embedder": check_index_options(options.get("index", False), named, weight)}
     own = OwnRoots(roots, options) if roots else None
-    offer = _offer(options, structured, tools)
+    has_index = options.get("index", False) is not False
+    has = {"index": has_index, "anchors": options.get("anchors", False), "write": options.get("write", False)}
+    names = tool_names(definitions(), **has)
+    elsewhere = has_index and may_send_texts(options.get("embedder"))
+    writes: Literal["nothing", "index", "elsewhere"] = "elsewhere" if elsewhere else "index" if has_index else "nothing"
+    offer = Offer(names if tools is None else _chosen(tools, names), tools is not None, structured, writes)
 
     @asynccontextmanager
     async def lifespan(_: Server[Client]) -> AsyncGenerator[Client]:
@@ -385,30 +395,10 @@ def server(
     return made
 
 
-def _with_embedder(options: WorkspaceOptions) -> WorkspaceOptions:
-    """Replace the name of an embedder in the options by the embedder, so that a wrong name fails at the start."""
-    named, weight = options.get("embedder"), options.get("hybrid_weight")
-    if named is None and weight is None:
-        return options
-    from ripwrap.workspace.index_tools import check_index_options  # late: it imports SQLite
-
-    return {**options, "embedder": check_index_options(options.get("index", False), named, weight)}
-
-
 async def _list(context: ServerContext, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     listed = types.ListToolsResult(tools=_definitions(context.lifespan_context.offer))
     load_tools_soon()  # so that the first call need not wait for the import
     return listed
-
-
-def _offer(options: WorkspaceOptions, structured: bool, tools: Literal["core"] | Sequence[str] | None) -> Offer:
-    """Return what a server offers."""
-    has_index = options.get("index", False) is not False
-    has = {"index": has_index, "anchors": options.get("anchors", False), "write": options.get("write", False)}
-    made = tool_names(definitions(), **has)
-    elsewhere = has_index and may_send_texts(options.get("embedder"))
-    writes: Literal["nothing", "index", "elsewhere"] = "elsewhere" if elsewhere else "index" if has_index else "nothing"
-    return Offer(made if tools is None else _chosen(tools, made), tools is not None, structured, writes)
 
 
 @functools.cache

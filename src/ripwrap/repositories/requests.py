@@ -39,7 +39,7 @@ from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import Rg, resolve
 from ripwrap.errors import GlobError, PatternError, RipwrapError, UnknownTypeError
 from ripwrap.models import FileCount, Match, PathError
-from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.options import FileOptions, SearchOptions, values_of
 from ripwrap.places.items import Candidates
 from ripwrap.repositories.models import Root, RootError, Worker, incomplete_error, root_error
 from ripwrap.results import GrepResult
@@ -271,9 +271,7 @@ class MatchesRequest(RootRequest[GrepResult]):
         request = grep_request(self.patterns, cwd, (), self.limit, None, 0, self.timeout, self.options, explain=False)
         if (files := self.files) is not None:
             # rg is given the directories of the files, so it detects binary files as in a search of a root.
-            given = self.options.get("iglob") or ()
-            iglob = (given,) if isinstance(given, str) else tuple(given)
-            follow = self.options.get("follow") is not False
+            follow, iglob = self.options.get("follow") is not False, values_of(self.options, "iglob")
             request = request.within(Candidates(len(files), (), files, self.unreadable, None, follow, iglob))
         result = await run_grep(AsyncRunner(rg), request)
         return ResultPart([result], result.errors)
@@ -381,7 +379,9 @@ async def _answer(task: RootTask[T]) -> ResultPage[T]:
     worker: Worker | None = None
     name = task.root.name
     try:
-        worker = await _worker(task.rg)
+        binary = await resolve(task.rg)
+        version = await AsyncRunner(task.rg).call(lambda: format_version(binary.version))
+        worker = Worker(host=socket.gethostname(), pid=os.getpid(), rg=binary.path, rg_version=version)
         with fail_after(task.timeout):
             found = await task.request.answer(task.root.path, task.rg, task.offset)
     except QUESTION_ERRORS:
@@ -398,9 +398,3 @@ def fail_after(seconds: float | None) -> Generator[anyio.CancelScope]:
         yield scope
     if scope.cancelled_caught:
         raise TimeoutError(f"rg was stopped after timeout={seconds} seconds; allow more time")
-
-
-async def _worker(rg: Rg) -> Worker:
-    binary = await resolve(rg)
-    version = await AsyncRunner(rg).call(lambda: format_version(binary.version))
-    return Worker(host=socket.gethostname(), pid=os.getpid(), rg=binary.path, rg_version=version)

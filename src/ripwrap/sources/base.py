@@ -5,14 +5,10 @@ from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias, cast
+from typing import Self, TypeAlias, cast
 
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import Location, PathError
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
 
 Item: TypeAlias = tuple[str, bytes | str]
 """Name and content of something to search; rg searches a `str` as UTF-8.
@@ -25,11 +21,6 @@ AnyItems: TypeAlias = ItemIterable | AsyncIterable[Item]
 
 SEPARATOR = "!/"
 """Separator between the path of an archive or document and the name of its member or part: `a.zip!/dir/b.py`."""
-
-InsideFormat: TypeAlias = Literal[
-    "zip", "tar", "gz", "bz2", "xz", "zst", "ipynb", "ipynb-outputs", "pdf", "docx", "xlsx"
-]
-"""Built-in formats of archives, compressed files, notebooks and documents."""
 
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "zip": (".zip", ".whl", ".jar", ".war", ".egg", ".nupkg", ".vsix", ".apk"),
@@ -194,11 +185,8 @@ def _added() -> dict[str, Format]:
     from importlib.metadata import entry_points
 
     found = entry_points(group=GROUP)
-    return {one.name: Format(one.name, f".{one.name.lower()}", one.value, "", _owner(one)) for one in found}
-
-
-def _owner(point: "EntryPoint") -> str:
-    return "" if point.dist is None else point.dist.name
+    owners = {one.name: "" if one.dist is None else one.dist.name for one in found}
+    return {one.name: Format(one.name, f".{one.name.lower()}", one.value, "", owners[one.name]) for one in found}
 
 
 def check_installed(wanted: Format) -> None:

@@ -27,7 +27,7 @@ from ripwrap._system.subprocess import (
     wait_for_output,
 )
 from ripwrap._system.windows import IS_WINDOWS, path_entries
-from ripwrap._text import shown
+from ripwrap._text import named, shown
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.options import StrPath
 from ripwrap.sources.repository import RepositoryFinder, prepare
@@ -324,7 +324,12 @@ def read_object(output: GitOutput, size: int) -> bytes | IO[bytes]:
     try:
         left = size + 1  # git writes a line feed after each object
         while left and (chunk := output.stdout.read1(min(left, HELD_BYTES))):
-            _write(file, chunk)
+            try:
+                file.write(chunk)
+            except OSError as error:
+                raise SearchError(
+                    f"a temporary file cannot be written: {error}; set TMPDIR to a directory with enough free space"
+                ) from error
             left -= len(chunk)
         if left:
             raise SearchError("git ended early")
@@ -336,21 +341,8 @@ def read_object(output: GitOutput, size: int) -> bytes | IO[bytes]:
     return file
 
 
-def _write(file: IO[bytes], chunk: bytes) -> None:
-    try:
-        file.write(chunk)
-    except OSError as error:
-        raise SearchError(
-            f"a temporary file cannot be written: {error}; set TMPDIR to a directory with enough free space"
-        ) from error
-
-
 def _no_directory(cwd: str) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, HintedText(Hint("cwd", kind="correct"), " does not exist"), cwd)
-
-
-_MAX_NAMED = 100
-"""Maximum number of paths in an error."""
 
 
 def holds(root: str, name: str) -> bool:
@@ -361,7 +353,7 @@ def holds(root: str, name: str) -> bool:
 def missing_path_error(rev: str, paths: Sequence[str]) -> FileNotFoundError:
     """Return the error for paths that a revision does not have."""
     text = HintedText(f"no such path in {rev}; check ", Hint("paths", kind="correct"))
-    return FileNotFoundError(errno.ENOENT, text, ", ".join(map(shown, paths[:_MAX_NAMED])))
+    return FileNotFoundError(errno.ENOENT, text, named(paths, 100))
 
 
 def relative_path(cwd: str, path: StrPath) -> str:

@@ -153,11 +153,12 @@ class DocumentReader:
         key = "" if self._cache is None else TextCache.key(wanted.version, content)
         stored = None if self._cache is None else self._cache.get(key)
         if stored is not None:
-            return _unpack(*_split(stored))
+            size = int.from_bytes(stored[:8], "big")
+            return _unpack(stored[8 : 8 + size], stored[8 + size :])
         head, texts = self._request(wanted, content)
         found = _unpack(head, texts)
         if self._cache is not None and not found.errors:
-            self._cache.put(key, _join(head, texts))
+            self._cache.put(key, len(head).to_bytes(8, "big") + head + texts)
         return found
 
     def close(self) -> None:
@@ -250,15 +251,6 @@ def _said(error: Exception) -> str:
         return f"its adapter cannot be imported: {error}"
     text = " ".join(str(error).split())[:_MAX_MESSAGE_CHARS]
     return text or f"broken: {type(error).__name__}"
-
-
-def _join(head: bytes, texts: bytes) -> bytes:
-    return len(head).to_bytes(8, "big") + head + texts
-
-
-def _split(stored: bytes) -> tuple[bytes, bytes]:
-    size = int.from_bytes(stored[:8], "big")
-    return stored[8 : 8 + size], stored[8 + size :]
 
 
 def _unpack(head: bytes, texts: bytes) -> DocumentText:

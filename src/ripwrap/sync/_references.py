@@ -22,6 +22,7 @@ def references(
     *,
     cwd: StrPath | None = ".",
     paths: StrPath | Iterable[StrPath] | None = (),
+    depth: int = 1,
     limit: int | None = REFERENCES_LIMIT,
     timeout: float | None = GREP_TIMEOUT,
     rg: Rg = None,
@@ -54,6 +55,9 @@ def references(
         paths: Files or directories to search for uses, any number of them; empty is all of `cwd`. A file that
             several of them reach is searched once. Definitions are looked for in all of `cwd`, also in files that globs
             and types leave out.
+        depth: From 1 to 5. With 2, also find the uses of the definitions around the uses (callers of callers), and so
+            on. Places in strings and comments, imports and places with a low confidence are not followed; the
+            confidence of a caller is the lowest of its chain. At most 50 definitions are followed.
         limit: Maximum number of uses; `None` is no limit. The first 5,000 lines with the name, in path order, are
             looked at.
         timeout: Seconds that the call may take; `None` is no limit. At the limit, the answer has what was found.
@@ -63,10 +67,10 @@ def references(
             Files of more than two million bytes are left out, unless `max_filesize` is given.
 
     Raises:
-        ValueError: The name is not a name, `limit` is negative, or a path or option has a NUL.
+        ValueError: The name is not a name, `depth` or `limit` is out of bounds, or a path or option has a NUL.
         MissingPackageError: The extra `code` is not installed.
 
     It also raises what `search()` raises about options and places. Unreadable paths are in `errors`.
     """
-    request = references_request(name, cwd, paths, limit, timeout, options)
+    request = references_request(name, cwd, paths, limit, timeout, options, depth=depth)
     return run_blocking(run_references(BlockingRunner(rg), request))

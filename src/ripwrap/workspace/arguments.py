@@ -190,6 +190,7 @@ _MAX_JSON_CHARS = 12
 _IMPLIED: Mapping[str, Mapping[str, Any]] = {
     **{name: {"outline": True} for name in ("get_symbols_overview", "list_code_definition_names")},
     "list_allowed_directories": {"max_depth": 1},
+    **{name: {"max_depth": 1, "details": True} for name in ("get_file_info", "list_directory_with_sizes")},
 }
 """Arguments that are implied by a name of a tool in another program."""
 
@@ -483,20 +484,18 @@ def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, st
     properties: dict[str, dict[str, Any]] = {}
     for name, made in schema["properties"].items():
         about = {key: value for key, value in made.items() if key != "title"} | {"description": descriptions[name]}
-        properties[name] = _strict_property(about) if strict else about
+        if strict:  # without bounds, and null stands for the default value
+            value = {key: about[key] for key in ("type", "items", "enum") if key in about}
+            description = {"description": about["description"]}
+            if "default" in about:
+                description["description"] += f" Null means {json.dumps(about['default'])}."
+                value = {"anyOf": [value, {"type": "null"}]}
+            about = description | value
+        properties[name] = about
     if strict:
         required = [*properties]
     named = {"required": required} if required or strict else {}
     return {"type": "object", "properties": properties, "additionalProperties": False} | named
-
-
-def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument for a strict mode: without bounds, and null stands for the default value."""
-    value = {key: about[key] for key in ("type", "items", "enum") if key in about}
-    if "default" not in about:
-        return {"description": about["description"], **value}
-    description = f"{about['description']} Null means {json.dumps(about['default'])}."
-    return {"description": description, "anyOf": [value, {"type": "null"}]}
 
 
 def comma_separated(text: str) -> list[str]:

@@ -140,7 +140,8 @@ class DeniedPaths:
             return [f"!{glob}" for glob in globs]
         # `?` replaces each byte that is not UTF-8, because rg's globs must be UTF-8.
         roots = [re.sub("[\udc80-\udcff]", "?", escaped(root)) for root in self.roots]
-        return [f"!/{root}/{_from_root(glob)}" for root in roots for glob in globs]
+        below = [one.removeprefix("/") if "/" in one.rstrip("/") else f"**/{one}" for one in globs]
+        return [f"!/{root}/{glob}" for root in roots for glob in below]
 
 
 def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
@@ -238,11 +239,6 @@ def _texts(path: str) -> Iterator[str]:
     yield match_text(path)
     if not path.isascii():
         yield match_text(unicodedata.normalize("NFC", path.casefold()))
-
-
-def _from_root(glob: str) -> str:
-    """Return a glob that can follow a root and a slash: `/a/*.py` as `a/*.py`, `*.py` at any depth as `**/*.py`."""
-    return glob.removeprefix("/") if "/" in glob.rstrip("/") else f"**/{glob}"
 
 
 def escaped(path: str, sep: str = os.sep) -> str:

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import groupby
-from typing import Annotated, Any, BinaryIO, Unpack, cast
+from typing import Annotated, Any, BinaryIO, TypeAlias, Unpack, cast
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from ripwrap._code.outline import MAX_NAME_CHARS
-from ripwrap._code.references import Reference, References
-from ripwrap._operations.references import references_request, run_references
+from ripwrap._code.references import CONFIDENCES, MAX_DEPTH, Reference, References
 from ripwrap._text import as_utf8, cut_text, plural, shown, shown_path
 from ripwrap.places.where import PlacedFileOptions
 from ripwrap.workspace.arguments import (
@@ -47,6 +46,7 @@ HEADINGS = {
 class FindReferencesOptions(VisibilityOptions, total=False):
     """Options of `find_references()` besides `name` and `path`."""
 
+    depth: int
     file_pattern: str
     file_type: str
     limit: int
@@ -65,11 +65,15 @@ def plain_symbol(value: Any) -> Any:
     return re.sub(r"(?<=\w)/(?=\w)", ".", text.removeprefix("/"))
 
 
+Depth: TypeAlias = Annotated[int, Field(ge=0, le=MAX_DEPTH)]
+
+
 class FindReferencesArguments(ToolArguments, frozen=True):
     """Arguments of `find_references()`."""
 
     name: Annotated[str, BeforeValidator(plain_symbol)]
     path: PathList = "."
+    depth: Depth = 1
     file_pattern: Globs = ""
     file_type: str = ""
     limit: Number = 100
@@ -84,7 +88,8 @@ class FindReferencesResult(ToolResult, frozen=True):
 
     Attributes:
         name: Name that was searched.
-        references: Definitions and uses on the page: definitions first, then those with the highest confidence.
+        references: Definitions and uses on the page: definitions first, then uses, then callers of callers; of each,
+            those with the highest confidence first.
         total_references: Number of all definitions and uses that were found.
         exact: True if all files with the name were searched, and all of their lines with the name were looked at.
     """
@@ -98,10 +103,13 @@ class FindReferencesResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         order = [*HEADINGS]
-        ordered = sorted(self.references, key=lambda one: order.index(_part(one)))  # the order within a part is kept
-        for number, (kind, group) in enumerate(groupby(ordered, key=_part)):
+        # The order within a part is kept, and callers of callers have one part for each chain.
+        ordered = sorted(self.references, key=lambda one: (len(one.chain), one.chain, order.index(_part(one))))
+        for number, ((kind, chain), group) in enumerate(
+            groupby(ordered, key=lambda one: ("" if one.chain else _part(one), one.chain))
+        ):
             yield from ("",) if number else ()
-            yield f"{HEADINGS[kind]}:"
+            yield f"{HEADINGS[kind]}:" if kind else f"Uses of {', which uses '.join(map(shown, (*chain, self.name)))}:"
             for one in group:
                 yield f"  {shown_path(one.path)}:{one.line}: {shown(one.text)}{_about(one)}"
 
@@ -119,14 +127,14 @@ def _about(one: Reference) -> str:
     return f"  [{said}]" if said else ""
 
 
-_CONFIDENCES = ("high", "medium", "low")
-
 MIN_REFERENCE_CHARS = 10
 """Minimum number of characters that a reference takes in an answer."""
 
 
 async def run_find_references(call: ToolCall, arguments: FindReferencesArguments) -> FindReferencesResult:
     """Find the places that have a name, and return those of a page: definitions first, then the most certain uses."""
+    from ripwrap._operations.references import references_request, run_references  # late: it imports the parsers
+
     run, settings = call.run, call.settings
     async with scope_of(run, settings, arguments) as scope:
         globs = await resolve_names(arguments.file_pattern, names_in(run, scope))
@@ -137,6 +145,7 @@ async def run_find_references(call: ToolCall, arguments: FindReferencesArguments
         whole = await run.call(lambda: scope_of_root(settings, location.cwd, location.revision))
         request = references_request(
             *(arguments.name, location.cwd, location.paths, None, scope.timeout, options),
+            depth=max(arguments.depth, 1),
             allowed=allowed,
             whole_lines=True,
             wide=cast("PlacedFileOptions", whole.options),
@@ -146,8 +155,10 @@ async def run_find_references(call: ToolCall, arguments: FindReferencesArguments
         request = replace(request, query=in_revision(scope, request.query), wide=wide)
         found = await run_references(run, request)
         most = min(arguments.limit, settings.max_chars // MIN_REFERENCE_CHARS)
-        uses = sorted(found.uses, key=lambda one: _CONFIDENCES.index(one.confidence))
-        lines = {(one.path, one.line, one.kind): one for one in (*found.definitions, *uses)[::-1]}
+        uses = sorted(
+            (*found.uses, *found.callers), key=lambda one: (len(one.chain), CONFIDENCES.index(one.confidence))
+        )
+        lines = {(one.path, one.line, one.kind, one.chain[:1]): one for one in (*found.definitions, *uses)[::-1]}
         every = [*lines.values()][::-1]  # of several places of one kind on a line, the most certain one
         page = every[arguments.offset : arguments.offset + most]
         masked = await run.call(lambda: _masked(settings, scope, page))
@@ -220,6 +231,7 @@ def _shown(settings: Settings, scope: Scope, one: Reference, redactor: Redactor 
             "path": scope.location.shown(one.path),
             "text": snippet(cut_text(text, MAX_NAME_CHARS), 1, settings.max_line),
             "enclosing": around,
+            "chain": tuple(redact_name(settings.redact, name) if settings.redact else name for name in one.chain),
         }
     )
 
@@ -245,6 +257,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
         name: str,
         path: str = ".",
         *,
+        depth: int = 1,
         file_pattern: str = "",
         file_type: str = "",
         limit: int = 100,
@@ -261,6 +274,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
         Args:
             name (str): The name, e.g. `total`, or with its class or module, e.g. `Cart.total`.
             path (str): The directory or file to search; `.` is everything.
+            depth (int): With 2, also find who uses the definitions around the uses (callers of callers), up to 5.
             file_pattern (str): Search only files that match this glob, e.g. `*.py` or `!tests/**`.
             file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
             limit (int): Maximum number of places to show; default 100.
@@ -274,6 +288,7 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
                 await self.find_references_result(
                     name,
                     path,
+                    depth=depth,
                     file_pattern=file_pattern,
                     file_type=file_type,
                     limit=limit,

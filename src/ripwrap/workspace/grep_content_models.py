@@ -213,8 +213,12 @@ def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[
         named = zip(labels(first, match.anchors, len(lines)), lines, strict=True)
         rows += ((number, f"  {label}{mark} {text}".rstrip()) for label, (number, mark, text) in named)
         if match.section != section:
-            # Lines of context after the previous match may already belong to this definition.
-            begin = first if expanded and apart else min(max(_first_line(match, section), last + 1), match.line)
+            # Lines of context above this definition, and those of the previous one, go above the heading; those after
+            # the previous match may already belong to this definition.
+            own = match.section.line if match.section else 0
+            if section and section.end_line < match.line:
+                own = max(own, section.end_line + 1)
+            begin = first if expanded and apart else min(max(own, last + 1), match.line)
             place = bisect_left(rows, begin, key=lambda row: row[0])
             plain = expanded and match.section is not None and rows[place][0] <= match.section.line
             rows.insert(place, (rows[place][0], _heading(match.section, match.line, with_text=not plain)))
@@ -232,15 +236,3 @@ def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
     name = "" if section.name in section.text else f"{shown(section.name)}, "
     first = min(section.line, line)  # a match in a decorator or comment above the definition
     return f"  in {name}lines {first}-{section.end_line}:{f' {section.text}' if with_text else ''}"
-
-
-def _first_line(match: ContentMatch, before: Section | None) -> int:
-    """Return the number of the first line that belongs below the heading of a match.
-
-    The heading names the definition that contains the match. Two kinds of context lines go above the heading: lines
-    above that definition, and lines that still belong to `before`, the definition of the previous match.
-    """
-    begin = match.section.line if match.section else 0
-    if before and before.end_line < match.line:
-        begin = max(begin, before.end_line + 1)
-    return min(begin, match.line)

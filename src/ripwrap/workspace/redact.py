@@ -20,7 +20,7 @@ from functools import cache, cached_property
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from ripwrap._ripgrep.literals import fold, rarest, required_literals
-from ripwrap._scan.rules import Rule, check_rules
+from ripwrap._scan.rules import Rule, allow_comment, check_rules
 from ripwrap._system.concurrency import CANCELLED
 from ripwrap._system.safe_open import open_regular_file
 from ripwrap._text import byte_order_mark, cut_text, plural, raw_bytes, shown
@@ -153,7 +153,12 @@ def key_lines(
     if encoding == "utf-8" and b"PRIVATE KEY" not in raw and not scanner.inside:
         numbers, count = Numbers(), raw.count(b"\n") + 1
     else:
-        numbers, count = _numbers_of_keys(raw, encoding, scanner)
+        flags, line = bytearray(1), "\n"
+        for line in io.TextIOWrapper(io.BytesIO(raw), encoding, errors="replace", newline="\n"):
+            flags.append(bool(list(scanner.parts(line.removesuffix("\n")))))
+        if line.endswith("\n"):  # the last line is empty
+            flags.append(bool(list(scanner.parts(""))))
+        numbers, count = Numbers(bytes(flags)), len(flags) - 1
     return KeyLines(numbers, count if len(raw) <= MAX_SCANNED_BYTES else count - 1)
 
 
@@ -217,17 +222,6 @@ def _key_masks(scanner: KeyScanner, line: str, number: int, keys: KeyLines) -> I
     yield from (Mask(start, end, _PRIVATE_KEY) for start, end in parts if start < end)
 
 
-def _numbers_of_keys(raw: bytes, encoding: str, scanner: KeyScanner) -> tuple[Numbers, int]:
-    """Return the numbers of the lines that belong to private keys, and the number of all lines."""
-    numbers = bytearray(1)
-    line = "\n"
-    for line in io.TextIOWrapper(io.BytesIO(raw), encoding, errors="replace", newline="\n"):
-        numbers.append(bool(list(scanner.parts(line.removesuffix("\n")))))
-    if line.endswith("\n"):  # the last line is empty
-        numbers.append(bool(list(scanner.parts(""))))
-    return Numbers(bytes(numbers)), len(numbers) - 1
-
-
 def _content(line: str) -> Span:
     """Return the start and end of a line's text, without the white space around the text."""
     end = len(line.rstrip())
@@ -252,10 +246,8 @@ class _Finder:
 
     def __init__(self, rule: Rule) -> None:
         """Set the rule."""
-        from ripwrap._scan.rules import ALLOW_COMMENT  # late: it makes Pydantic's first validator
-
         # A line with the comment `gitleaks:allow` has a known secret, which is masked as well.
-        kept = tuple(one for one in rule.allowlists if one != ALLOW_COMMENT)
+        kept = tuple(one for one in rule.allowlists if one != allow_comment())
         self._rule = rule.model_copy(update={"allowlists": kept})
         self.name = cut_text(shown(rule.id.partition("/")[0] or rule.id), _MAX_NAME_CHARS)
         self.linear = rule.pattern in _built_in_patterns()  # which `tests/workspace/test_redact.py` checks
@@ -311,19 +303,17 @@ class _Finder:
         if not number:
             number = next((number for number, text in enumerate(found.groups(), 1) if text), 0)
         start, end = found.span(number) if found[number] else found.span()
-        if self._rule.filters and not self._rule.accepts(self._hit(found)):
-            return None
-        return Mask(start, end, self.name)
-
-    def _hit(self, found: re.Match[str]) -> ScanMatch:
-        """Return a match for the filters of the rule, without a path. Its line is the text around it."""
-        start = max(found.start() - MAX_SECRET_CHARS, 0)
-        line = found.string[start : found.end() + MAX_SECRET_CHARS]
-        before = len(raw_bytes(line[: found.start() - start]))
+        if not self._rule.filters:
+            return Mask(start, end, self.name)
+        # The filters of the rule get a match without a path, whose line is the text around it.
+        begin = max(found.start() - MAX_SECRET_CHARS, 0)
+        line = found.string[begin : found.end() + MAX_SECRET_CHARS]
+        before = len(raw_bytes(line[: found.start() - begin]))
         submatch = Submatch.model_construct(match=found[0], start=before, end=0)
         captures = Captures.model_construct(groups=found.groups(), named={})
         known: dict[str, Any] = {"path": "", "lines": line, "submatches": (submatch,), "captures": (captures,)}
-        return ScanMatch.model_construct(**known, rule=self._rule.id)
+        hit = ScanMatch.model_construct(**known, rule=self._rule.id)
+        return Mask(start, end, self.name) if self._rule.accepts(hit) else None
 
 
 def _has_any(words: Sequence[bytes], text: bytes) -> bool:
@@ -437,7 +427,7 @@ class Redaction:
 
 @cache
 def _built_in_rules() -> tuple[Rule, ...]:
-    from ripwrap._scan.rules import SECRET_RULES  # late: making the rules makes Pydantic's first validator
+    from ripwrap._scan.secrets import SECRET_RULES  # late: making the rules makes Pydantic's first validator
 
     return SECRET_RULES
 

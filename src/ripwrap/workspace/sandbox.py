@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 def file_path(uri: str) -> tuple[str, str]:
     """Return the absolute path and the query of a file:// address."""
     parts = urlsplit(uri)
-    path = _windows_path(parts.path) if IS_WINDOWS else os.fsdecode(unquote_to_bytes(parts.path))
+    if IS_WINDOWS:
+        from urllib.request import url2pathname  # late: it imports the clients of HTTP
+
+        path = url2pathname(parts.path)
+    else:
+        path = os.fsdecode(unquote_to_bytes(parts.path))
     if (
         parts.scheme != "file"
         or parts.netloc not in ("", "localhost")
@@ -42,12 +47,6 @@ def file_path(uri: str) -> tuple[str, str]:
     ):
         raise ValueError("it is not a file:// address of this machine")
     return path, parts.query
-
-
-def _windows_path(path: str) -> str:
-    from urllib.request import url2pathname  # late: it imports the clients of HTTP
-
-    return url2pathname(path)
 
 
 _MAX_NEAR = 2_000
@@ -125,7 +124,16 @@ class Sandbox:
         if not roots:
             raise ValueError("no root given; pass at least one directory that the tools may use")
         real: list[str] = []
-        for root in map(_real_root, roots):
+        for given in roots:
+            path: str = os.path.expanduser(os.fspath(given))
+            if not path:
+                raise ValueError("a root is an empty string, perhaps from a variable that is not set; pass a directory")
+            root = os.path.realpath(path)
+            if not os.path.exists(root):
+                raise FileNotFoundError(f"the root {shown_path(path)} does not exist; pass an existing directory")
+            if not os.path.isdir(root):
+                said = f"the root {shown_path(path)} is not a directory"
+                raise NotADirectoryError(f"{said}; pass the directory that contains it")
             if not any(below(PurePath(root), PurePath(other)) is not None for other in real):
                 real = [other for other in real if below(PurePath(other), PurePath(root)) is None] + [root]
         self.roots: tuple[str, ...] = tuple(real)
@@ -456,15 +464,3 @@ def _below_any_spelling(path: str, root: str, folded: tuple[str, ...]) -> str | 
 
 def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name.casefold())
-
-
-def _real_root(root: StrPath) -> str:
-    path: str = os.path.expanduser(os.fspath(root))
-    if not path:
-        raise ValueError("a root is an empty string, perhaps from a variable that is not set; pass a directory")
-    real = os.path.realpath(path)
-    if not os.path.exists(real):
-        raise FileNotFoundError(f"the root {shown_path(path)} does not exist; pass an existing directory")
-    if not os.path.isdir(real):
-        raise NotADirectoryError(f"the root {shown_path(path)} is not a directory; pass the directory that contains it")
-    return real

@@ -70,13 +70,6 @@ def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
         return GuardLimits(4, 5.0, f"{path}, a system directory")
     if PurePath(home).is_relative_to(here):
         return GuardLimits(6, 10.0, "a home directory or a directory above one")
-    if kind := _network(here, mounts):
-        return GuardLimits(16, 10.0, f"a network file system ({kind})")
-    return None
-
-
-def _network(path: PurePath, mounts: str) -> str:
-    """Return the type of a path's file system if it is a network file system; otherwise an empty string."""
     deepest, kind = -1, ""
     for line in mounts.splitlines():
         left, _, right = line.partition(" - ")
@@ -84,9 +77,10 @@ def _network(path: PurePath, mounts: str) -> str:
         if len(fields) < 5 or not right:
             continue
         point = PurePath(ESCAPED_BYTE.sub(lambda octal: chr(int(octal[1], 8)), fields[4]))
-        if path.is_relative_to(point) and len(point.parts) >= deepest:
+        if here.is_relative_to(point) and len(point.parts) >= deepest:
             deepest, kind = len(point.parts), right.split(" ")[0]
-    return kind if NETWORK_FILE_SYSTEMS.fullmatch(kind) else ""
+    remote = NETWORK_FILE_SYSTEMS.fullmatch(kind)
+    return GuardLimits(16, 10.0, f"a network file system ({kind})") if remote else None
 
 
 def mounted() -> str:

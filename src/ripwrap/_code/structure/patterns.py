@@ -224,8 +224,10 @@ def _read_pattern(source: str, language: Language) -> Pattern:
         causes = _CAUSE.findall(str(error).partition("Stack backtrace:")[0])
         raise BadPatternError(_explain(causes[-1] if causes else str(error))) from None
     node = SgRoot(with_expando(source, language.expando), language.name).root()
-    while (inner := _only_child(node)) is not None:
-        node = inner
+    while children := node.children():  # a second child without a kind or without text is not counted
+        if children[2:] or (children[1:] and children[1].kind() and not is_empty(children[1])):
+            break
+        node = children[0]
     root = _goal(node, language.expando)
     if (fault := _fault(root, source, language)) is not None:
         raise BadPatternError(fault)
@@ -274,14 +276,6 @@ def with_expando(source: str, expando: str) -> str:
         return (expando * len(sigils) if is_variable else sigils) + after
 
     return _SIGILS.sub(replaced, source)
-
-
-def _only_child(node: SgNode) -> SgNode | None:
-    """Return the only child of a node, or `None`. A second child without a kind or without text is not counted."""
-    children = node.children()
-    if len(children) == 1 or (len(children) == 2 and (not children[1].kind() or is_empty(children[1]))):
-        return children[0]
-    return None
 
 
 def is_empty(node: SgNode) -> bool:

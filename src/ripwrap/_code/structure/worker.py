@@ -2,7 +2,7 @@
 
 import json
 from bisect import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeAlias
@@ -104,7 +104,12 @@ def _edits(template: Fix, nodes: Sequence[SgNode], text: str, root: SgNode, html
 
 def _in_bytes(text: str, hits: Sequence[FoundHit]) -> list[FoundHit]:
     """Return the matches, with their offsets converted from characters to bytes."""
-    known = _byte_offsets(text, chain.from_iterable(_offsets(hit) for hit in hits))
+    known: dict[int, int] = {}
+    done = size = 0
+    for offset in sorted({one for hit in hits for one in _offsets(hit)}):
+        size += len(text[done:offset].encode())
+        known[offset] = size
+        done = offset
     return [
         (
             known[start],
@@ -119,14 +124,3 @@ def _in_bytes(text: str, hits: Sequence[FoundHit]) -> list[FoundHit]:
 def _offsets(hit: FoundHit) -> list[int]:
     start, end, spans, edit = hit
     return [start, end, *chain.from_iterable(spans.values()), *(edit[:2] if isinstance(edit, tuple) else ())]
-
-
-def _byte_offsets(text: str, offsets: Iterable[int]) -> dict[int, int]:
-    """Map offsets in characters to offsets in bytes."""
-    known: dict[int, int] = {}
-    done = size = 0
-    for offset in sorted(set(offsets)):
-        size += len(text[done:offset].encode())
-        known[offset] = size
-        done = offset
-    return known

@@ -79,7 +79,7 @@ def node_types(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-def _field(key: str, *, needs: str = "", otherwise: str = "") -> NameRule:
+def _field(key: str, *, needs: str = "", otherwise: str | None = "") -> NameRule:
     """Return a rule that takes a definition's name from a field of its node."""
 
     def name(node: "Node") -> "Node | str | None":
@@ -247,11 +247,6 @@ def _typedef(node: "Node") -> "Node | str | None":
     return _declarator(node)
 
 
-def _c_type(node: "Node") -> "Node | str | None":
-    """Return the name of a type with a body; one without a name has that of its `typedef`, or is no definition."""
-    return node.child_by_field_name("name") if node.child_by_field_name("body") is not None else None
-
-
 def _initialised(node: "Node") -> "Node | str | None":
     declarator = node.child_by_field_name("declarator")
     return _declarator(declarator) if declarator is not None and declarator.type == "init_declarator" else None
@@ -281,7 +276,8 @@ def _c_body(node: "Node") -> "Node | str | None":
 _C: dict[str, NameRule] = {
     "function_definition": _declarator,
     "compound_statement": _c_body,
-    **_for_types("struct_specifier union_specifier enum_specifier", _c_type),
+    # A type without a name has that of its `typedef`, or is no definition.
+    **_for_types("struct_specifier union_specifier enum_specifier", _field("name", needs="body", otherwise=None)),
     "type_definition": _typedef,
     "preproc_function_def": _name_field,
 }
@@ -331,10 +327,6 @@ def _go_constants(node: "Node") -> "Node | str | None":
     return (spec.child_by_field_name("name") or "") if spec is not None and node.named_child_count == 1 else None
 
 
-def _ruby_singleton(node: "Node") -> str | None:
-    return f"{node_text(node.child_by_field_name('object'))}.{node_text(node.child_by_field_name('name'))}"
-
-
 def _lua_assigned(node: "Node") -> "Node | str | None":
     """Return the name of a function that is assigned to one variable, as in `M.f = function() … end`."""
     names, values = (
@@ -345,10 +337,6 @@ def _lua_assigned(node: "Node") -> "Node | str | None":
         return None
     made = values.named_child(0)
     return names.named_child(0) if made and made.type == "function_definition" else None
-
-
-def _perl_package(node: "Node") -> "Node | str | None":
-    return _child("package_name")(node) if node.child_by_field_name("body") is not None else None
 
 
 _ELIXIR_WORDS = node_types("def defp defmacro defmacrop defmodule defprotocol defimpl defguard defdelegate")
@@ -385,11 +373,6 @@ def _zig_type(node: "Node") -> "Node | str | None":
     if not any(child.type in types for child in node.named_children):
         return None
     return _child("identifier")(node)
-
-
-def _r_function(node: "Node") -> "Node | str | None":
-    made = node.child_by_field_name("rhs")
-    return node.child_by_field_name("lhs") if made is not None and made.type == "function_definition" else None
 
 
 def _haskell_function(node: "Node") -> "Node | None":
@@ -541,7 +524,9 @@ _GRAMMARS: dict[str, Grammar] = {
         "ruby",
         {
             **_for_types("class module method", _name_field),
-            "singleton_method": _ruby_singleton,
+            "singleton_method": lambda node: ".".join(
+                map(node_text, map(node.child_by_field_name, ("object", "name")))
+            ),
             "singleton_class": lambda node: f"<< {node_text(node.child_by_field_name('value'))}",
         },
         namespaces=node_types("module"),
@@ -616,7 +601,10 @@ _GRAMMARS: dict[str, Grammar] = {
     ),
     "perl": Grammar(
         "perl",
-        {"function_definition": _name_field_with_body, "package_statement": _perl_package},
+        {
+            "function_definition": _name_field_with_body,
+            "package_statement": lambda node: node.child_by_field_name("body") and _child("package_name")(node),
+        },
         namespaces=node_types("package_statement"),
         containers=node_types("block"),
     ),
@@ -657,7 +645,7 @@ _GRAMMARS: dict[str, Grammar] = {
         namespaces=node_types("module_definition"),
         containers=node_types("block"),
     ),
-    "r": Grammar("r", {"binary_operator": _r_function}),
+    "r": Grammar("r", {"binary_operator": _named_function("lhs", "rhs")}),
     "json": Grammar("json", {"pair": _key}, containers=node_types("object"), outlined=False),
     "toml": Grammar(
         "toml",

@@ -165,25 +165,17 @@ class Lines:
 
 def merge_segments(lines: Lines, segments: Iterable[Segment]) -> Iterator[Chunk]:
     """Join small neighbouring segments into chunks, and split large segments."""
-    for segment in _join_neighbours(lines, segments):
+    joined: list[Segment] = []
+    for segment in segments:
+        if joined and (both := _join(lines, joined[-1], segment)) is not None:
+            joined[-1] = both
+        else:
+            joined.append(segment)
+    for segment in joined:
         if segment.symbol is None and lines.size(segment.first, segment.last) > MAX_CHUNK_CHARS:
             yield from lines.windows(segment.first, segment.last)
         else:
             yield from _split(lines, segment)
-
-
-def _join_neighbours(lines: Lines, segments: Iterable[Segment]) -> Iterator[Segment]:
-    held: Segment | None = None
-    for segment in segments:
-        if held is None:
-            held = segment
-        elif (both := _join(lines, held, segment)) is not None:
-            held = both
-        else:
-            yield held
-            held = segment
-    if held is not None:
-        yield held
 
 
 def _join(lines: Lines, one: Segment, other: Segment) -> Segment | None:
