@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import pytest
@@ -116,6 +116,14 @@ def test_long_definition_is_shown_from_its_beginning_or_where_the_words_are() ->
     assert shown("load orders", text)[0].startswith("    def load(self):\n")
     inner = shown("discount of a voucher", text)[0]
     assert "discount_of_voucher" in inner and len(inner) <= MAX_CHUNK_CHARS
+
+
+@pytest.mark.parametrize("query", ["load", "where is load defined"])
+def test_a_name_asks_for_all_parts_of_a_long_definition(query: str) -> None:
+    begin, end = PYTHON.index("    def load"), PYTHON.index("    # The invoice")
+    parts = list(takewhile(PYTHON[begin:end].__contains__, shown(query, PYTHON)))
+    assert "".join(parts).split() == PYTHON[begin:end].split() and len(parts) > 1
+    assert len([one for one in shown("load the orders", PYTHON) if "step_" in one]) == 1
 
 
 def test_words_of_the_title_may_be_left_out() -> None:

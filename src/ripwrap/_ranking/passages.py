@@ -116,7 +116,7 @@ def show_passages(
             texts.add(content)
             passage = replace(one, start_line=chunk.start_line, end_line=chunk.end_line, content=TextContent(content))
             score = entry.score * min(1.0, value / best[0].value if best[0].value else 1.0) ** depth.power
-            reasons = ["a further definition in its file"] if number else entry.reasons
+            reasons = ["a further definition, or part of one, in its file"] if number else entry.reasons
             entries.append(RankedCandidate(passage, score if number else entry.score, reasons))
     entries.sort(key=lambda entry: -entry.score)
     return entries[:limit]
@@ -149,7 +149,7 @@ def _whole(one: Chunk, other: Chunk) -> Chunk | None:
 def best_passages(query: WordQuery, text: str, code: CodeNames) -> list[Choice]:
     """Return a passage of each definition that has a word of the query, the best first.
 
-    If the query is a name, its definitions come first, in any case of letters.
+    If the query is a name, all parts of its definitions come first; the case of letters does not matter.
     """
     units = _units(text, code)
     asked = {symbol.casefold() for symbol in query.symbols if query.symbolic}
@@ -190,7 +190,8 @@ def best_passages(query: WordQuery, text: str, code: CodeNames) -> list[Choice]:
         defines = bisect_left(defining, first.start_line - 1) < bisect_left(defining, first.end_line)
         if worth or defines:
             chunk = _with_inner(units, place) if shown is first else shown
-            found.append((defines, Choice(chunk, worth, bool(unit.names))))
+            rest = unit.passages[1:] if defines and shown is first else ()  # a name asks for its whole definition
+            found += [(defines, Choice(one, worth, bool(unit.names))) for one in (chunk, *rest)]
     found.sort(key=lambda one: (not one[0], -one[1].value, one[1].chunk.start))
     return [choice for _, choice in found]
 
