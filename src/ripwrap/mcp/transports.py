@@ -389,18 +389,18 @@ def warn_without_rg(rg: Rg) -> None:
 
 def serve_stdio(made: Server[Any]) -> None:
     """Serve the client that started this process, until it closes stdin or a signal arrives."""
-    anyio.run(_serve_stdio, made)
 
+    async def serve() -> None:
+        received: list[signal.Signals] = []
+        lines = StdinLines()
+        async with stdio_server(cast("Any", lines)) as (read, write):
+            async with anyio.create_task_group() as group:
+                group.start_soon(_note_signals, received, group.cancel_scope.cancel)
+                await made.run(AnsweringStream(lines, read, write), write, made.create_initialization_options())
+                group.cancel_scope.cancel()
+            _raise_first(received)  # inside of stdio_server(), because its exit waits for a thread that reads stdin
 
-async def _serve_stdio(made: Server[Any]) -> None:
-    received: list[signal.Signals] = []
-    lines = StdinLines()
-    async with stdio_server(cast("Any", lines)) as (read, write):
-        async with anyio.create_task_group() as group:
-            group.start_soon(_note_signals, received, group.cancel_scope.cancel)
-            await made.run(AnsweringStream(lines, read, write), write, made.create_initialization_options())
-            group.cancel_scope.cancel()
-        _raise_first(received)  # inside of stdio_server(), because its exit waits for a thread that reads stdin
+    anyio.run(serve)
 
 
 def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[str], limits: ServerLimits) -> None:
