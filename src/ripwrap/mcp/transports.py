@@ -314,13 +314,20 @@ def serve(
 @contextmanager
 def _logging_once() -> Generator[None]:
     """In the block, log ripwrap's messages of level INFO and above, each text only once; then restore the logger."""
-    level, once = _LOGGER.level, _OnceFilter()
+    level, seen = _LOGGER.level, set[str]()
+
+    def is_new(record: logging.LogRecord) -> bool:  # each new workspace logs, for example, that rg is missing
+        message = record.getMessage()
+        new = message not in seen
+        seen.add(message)
+        return new
+
     _LOGGER.setLevel(logging.INFO)
-    _LOGGER.addFilter(once)
+    _LOGGER.addFilter(is_new)
     try:
         yield
     finally:
-        _LOGGER.removeFilter(once)
+        _LOGGER.removeFilter(is_new)
         _LOGGER.setLevel(level)
 
 
@@ -358,20 +365,6 @@ class _ShownFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return shown(super().format(record), lines=True)
-
-
-class _OnceFilter(logging.Filter):
-    """Filter that drops repeated messages, such as the warning that rg is missing, which each new workspace logs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._seen: set[str] = set()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        message = record.getMessage()
-        new = message not in self._seen
-        self._seen.add(message)
-        return new
 
 
 def warn_without_rg(rg: Rg) -> None:

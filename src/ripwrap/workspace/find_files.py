@@ -202,7 +202,7 @@ async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindF
         }[settings.show_denied]
         if found.exact:
             asked = arguments.model_copy(update={"pattern": given})
-            notes += tuple(filter(None, [page_note(call.memory, asked, (found.total,))]))
+            notes += tuple(filter(None, [page_note(call.memory, asked, offset, (found.total,))]))
         nothing = "" if found.total else await _why_none(run, scope, arguments, found)
         if not found.total and found.exact and arguments.entry_type == "file":
             files = file_filter(scope.location, arguments.pattern)
