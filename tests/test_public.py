@@ -132,6 +132,13 @@ PLAIN_COMMAND = {
                 "ripwrap.workspace.grep_content",
             },
         ),
+        (
+            "from ripwrap.sync import Workspace; Workspace()",
+            {
+                *("importlib.metadata", "sqlite3", "tarfile", "tomllib", "zipfile", "ripwrap._code.treesitter"),
+                *("ripwrap._ranking", "ripwrap._scan.secrets", "ripwrap._operations.rank", "ripwrap._edits.journal"),
+            },
+        ),
         ("from ripwrap.sync import Index", {*HEAVY - {"sqlite3"}, "numpy", "ripwrap.index.watch"}),
         (
             "from ripwrap.index import Embedder, Limits",

@@ -56,8 +56,9 @@ if TYPE_CHECKING:
     from ripwrap._ripgrep.process import limit_processes
     from ripwrap._ripgrep.progress import Progress
     from ripwrap._scan.reports import Baseline, sarif
-    from ripwrap._scan.rules import SECRET_RULES, Allowlist, Rule, load_rules
+    from ripwrap._scan.rules import Allowlist, Rule, load_rules
     from ripwrap._scan.scan import scan
+    from ripwrap._scan.secrets import SECRET_RULES
     from ripwrap._system.overlay import overlay
     from ripwrap.binary import RgBinary
     from ripwrap.binary.resolver import Rg
@@ -176,7 +177,8 @@ _NAMES = {
     "_operations.expand": "expand",
     "_operations.outline": "outline",
     "_scan.scan": "scan",
-    "_scan.rules": "Rule Allowlist load_rules SECRET_RULES",
+    "_scan.rules": "Rule Allowlist load_rules",
+    "_scan.secrets": "SECRET_RULES",
     "_scan.reports": "Baseline sarif",
     "_operations.search": "search search_messages",
     "_operations.streams": "search_in grep_in",

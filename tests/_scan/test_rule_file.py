@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ripwrap import Allowlist, Rule, load_rules, sarif, scan, sync
-from ripwrap._scan.rules import ALLOW_COMMENT
+from ripwrap._scan.rules import allow_comment
 
 Plant = Callable[..., Path]
 
@@ -62,14 +62,14 @@ def test_rules_have_what_the_file_says(tmp_path: Path) -> None:
             entropy=2,
             secret_group=1,
             tags=("token",),
-            allowlists=(vendor, tests, ALLOW_COMMENT),
+            allowlists=(vendor, tests, allow_comment()),
         ),
         Rule(
             id="key",
             pattern=r"-----BEGIN KEY-----[\s\S]{8,}?-----END KEY-----",
             path=r"\.pem$",
             multiline=True,
-            allowlists=(Allowlist(regexes=("AAAA",), target="match"), ALLOW_COMMENT),
+            allowlists=(Allowlist(regexes=("AAAA",), target="match"), allow_comment()),
         ),
     )
 

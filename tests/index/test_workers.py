@@ -22,10 +22,20 @@ from ripwrap._code.treesitter.merge import WINDOW_VERSION, chunker_version, synt
 from ripwrap._code.treesitter.parser import is_supported
 from ripwrap._code.treesitter.worker import CodeReader, Source
 from ripwrap._ranking import document
+from ripwrap._ranking.document import SourceText
 from ripwrap._system.subprocess.worker import StartError, WorkerProcess
 from ripwrap.index import Index, Progress, RefreshResult, search
 from ripwrap.index.refresh import refresh
-from ripwrap.index.splitting import _BATCH_BYTES, MIN_BYTES, Chunker, SplitRequest, Splitter, split_file
+from ripwrap.index.splitting import (
+    _BATCH_BYTES,
+    MIN_BYTES,
+    Chunker,
+    SplitRequest,
+    Splitter,
+    split_file,
+    words_of,
+    words_of_chunks,
+)
 from ripwrap.index.storage.postings import Postings
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View
@@ -337,3 +347,21 @@ def test_stopped_script_leaves_no_process(stop: str, large: Path, tmp_path: Path
     with sync.Index(large, location=tmp_path / "index", chunker="windows", workers=0) as index:
         assert index.refresh().added == len(os.listdir(large))
         assert index.check().ok
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [],
+        ["", " \n"],
+        ["def getResponse(self):", "C# and c++\n", "  HTTPServer_v2\n\n"],
+        ["İstanbul e", "\u0301clair", "ΟΔΟΣ", "Σ", "日本語", "語", "a\xa0b"],
+        ["x\2y", "z"],
+        ["a \udcff b", "é"],
+    ],
+)
+def test_words_of_chunks_are_those_of_each_chunk(texts: list[str]) -> None:
+    """Chunks are split into words together; nothing may join or part at their borders."""
+    source = SourceText("a.py", "".join(texts), exact="\udcff" not in "".join(texts))
+    found = words_of_chunks(source, texts)
+    assert found == [" ".join(words_of(source.readable(text)).split()) for text in texts]

@@ -14,6 +14,9 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 
 CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
 
+MAX_DEPTH = 5
+"""Maximum number of uses on the way from a place to the name."""
+
 _EXPLICIT_IMPORTS = frozenset({"python", "cython", "starlark", "javascript", "typescript", "tsx"})
 """Languages in which a file has a name of another file only if it imports the name."""
 _PACKAGE_SCOPES = frozenset({"go", "java", "kotlin", "swift", "csharp", "scala", "c", "cpp", "c header"})

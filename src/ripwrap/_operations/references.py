@@ -12,6 +12,7 @@ from ripwrap._code.languages import language_name
 from ripwrap._code.outline import MAX_NAME_CHARS, Outline
 from ripwrap._code.references import (
     CONFIDENCES,
+    MAX_DEPTH,
     Confidence,
     Definitions,
     FileOccurrences,
@@ -44,9 +45,6 @@ from ripwrap.options import VISIBLE_FILES, SearchOptions, StrPath, check_limit, 
 from ripwrap.places.where import PlacedFileOptions, placed_search
 
 REFERENCES_LIMIT = 1_000
-
-MAX_DEPTH = 5
-"""Maximum number of uses on the way from a place to the name."""
 
 MAX_FOLLOWED = 50
 """Maximum number of definitions whose uses are searched for one call: the nearest, and those most surely meant."""

@@ -278,6 +278,7 @@ _DEFINITION_QUESTION = re.compile(
 _LANGUAGES = {"c++": "cpp", "c#": "csharp", "f#": "fsharp", "j#": "jsharp", "q#": "qsharp"}
 """Names of languages that end in a sign, and their usual spelling as a word."""
 _SIGNED = tuple(form for name in _LANGUAGES for form in (name, name.upper()))
+_MAY_BE_SIGNED = re.compile(r"[CFJQcfjq][#+]")
 _LANGUAGE = re.compile(r"(?<![^\W_])(?:c\+\+(?!\+)|[cfjq]#(?![#\w]))", re.IGNORECASE)
 
 _STOP_WORDS = """
@@ -462,7 +463,7 @@ def to_nfc(text: str) -> str:
 
 def spell_languages(text: str) -> str:
     """Spell the names of languages that end in a sign as words: `C++` becomes `cpp `, and `C#` becomes `csharp `."""
-    if "#" not in text and "++" not in text:
+    if not _MAY_BE_SIGNED.search(text):  # a tenth of the time of `_LANGUAGE`
         return text
     return _LANGUAGE.sub(lambda found: f"{_LANGUAGES[found[0].lower()]} ", text)
 

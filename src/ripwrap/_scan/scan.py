@@ -9,8 +9,9 @@ from ripwrap._ripgrep.command import several_paths
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.spool import Spool
 from ripwrap._ripgrep.stream import run_stream, run_stream_blocking
-from ripwrap._scan.rules import SECRET_RULES, Rule, check_rules
+from ripwrap._scan.rules import Rule, check_rules
 from ripwrap._scan.scanning import Scanning, ScanRequest
+from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, PatternError, named_paths
 from ripwrap.models import ScanMatch

@@ -152,9 +152,16 @@ def _read_zip(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
             safe = stat.S_IFMT(mode) in (0, stat.S_IFREG, stat.S_IFDIR) and not info.flag_bits & 1
             _check_member(name, info.filename, safe=safe, count=count)
         found = _get_only([(info.filename, info) for info in members if not info.is_dir()], name, member)
-        if found.compress_type == DEFLATE64:
-            yield from _read_deflate64(archive, unzipped, found, name)
-            return
+        if found.compress_type == DEFLATE64:  # not in ripgrep's own archives, but perhaps in that of a mirror
+            chunks = inflated(archive, found, found.CRC)
+            if chunks is not None:
+                yield from chunks
+                return
+            if not add_to_zipfile():
+                raise ExtractionFailedError(
+                    f"{name} is compressed with Deflate64, which needs another package: "
+                    f"{Hint(kind='install', target='ripwrap[deflate64]')}"
+                )
         with unzipped.open(found) as opened:
             while chunk := opened.read(CHUNK_BYTES):
                 yield chunk
@@ -195,25 +202,6 @@ def _get_only(files: list[tuple[str, Info]], archive: str, member: str) -> Info:
             f"{archive} must have exactly one regular file {member!r}, found {len(found)}; use a release of rg"
         )
     return found[0]
-
-
-def _read_deflate64(archive: IO[bytes], unzipped: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
-    """Yield the bytes of a Deflate64 member, which `zipfile` cannot read.
-
-    ripgrep's own archives do not use Deflate64, but the archive of a mirror may.
-    """
-    chunks = inflated(archive, info, info.CRC)
-    if chunks is not None:
-        yield from chunks
-        return
-    if not add_to_zipfile():
-        raise ExtractionFailedError(
-            f"{name} is compressed with Deflate64, which needs another package: "
-            f"{Hint(kind='install', target='ripwrap[deflate64]')}"
-        )
-    with unzipped.open(info) as opened:
-        while chunk := opened.read(CHUNK_BYTES):
-            yield chunk
 
 
 _LOGGER = logging.getLogger("ripwrap")

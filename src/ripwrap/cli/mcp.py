@@ -52,7 +52,8 @@ def run_mcp(
 
     masked: Any = redact
     if redact and redact_rules is not None:
-        from ripwrap._scan.rules import SECRET_RULES, load_rules  # late: few servers have rules of their own
+        from ripwrap._scan.rules import load_rules
+        from ripwrap._scan.secrets import SECRET_RULES  # late: few servers have rules of their own
 
         masked = (*SECRET_RULES, *load_rules(redact_rules))
     server.serve(

@@ -7,8 +7,9 @@ from typing import Annotated, Unpack
 
 from ripwrap import sync
 from ripwrap._scan.reports import Baseline, sarif
-from ripwrap._scan.rules import SECRET_RULES, Rule, load_rules
+from ripwrap._scan.rules import Rule, load_rules
 from ripwrap._scan.scan import REFUSED
+from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.command import Command, Option
 from ripwrap.cli.flags import Cwd, HistoryFlags, Json, Limit, PlaceFlags, RgPath, placed

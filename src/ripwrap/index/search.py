@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from itertools import islice
 from sqlite3 import Connection
+from typing import Any
 
-from ripwrap._code.outline import CodeNames
 from ripwrap._ranking.bm25 import best_rows, log_remark
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.passages import BROAD, Depth, show_passages
@@ -40,9 +40,11 @@ _IN_VIEW = (
     " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
 )
 _SELECT_IN_VIEW = f"SELECT chunk.id, blob.path, chunk.start, chunk.digest{_IN_VIEW}"
+_FIRST_CHUNK = "(SELECT id FROM chunk AS other WHERE other.blob = blob.id ORDER BY start LIMIT 1)"
+# The names that the chunks of a content define are stored together, in the order of the chunks.
 _SELECT_CANDIDATES = (
-    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.start, chunk.size, chunk.digest, blob.id,"
-    f" blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns{_IN_VIEW}"
+    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.start, chunk.size, chunk.digest, blob.id, names,"
+    f" {_FIRST_CHUNK}, blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns{_IN_VIEW}"
 )
 
 _SELECT_FIRST = "SELECT blob, min(id) FROM chunk WHERE blob IN ({}) GROUP BY blob"
@@ -214,28 +216,20 @@ def _read_candidates(
     similar: Mapping[int, float],
 ) -> dict[ChunkCandidate, _StoredChunk]:
     """Return the candidates (chunks to rank) with their `_StoredChunk`, and add the files of the chunks to `files`."""
-    rows = list({**words, **similar})
-    # The names that the chunks of a content define are stored together, in the order of the chunks.
-    statement = "SELECT DISTINCT blob.id, names FROM chunk JOIN blob ON blob.id = chunk.blob WHERE chunk.id IN ({})"
-    stored = {blob: names_of(text) for blob, text in select_in(database, statement, rows)}
-    first: dict[int, int] = dict(select_in(database, _SELECT_FIRST, list(stored)))
-    names = {first[blob] + place: one for blob, some in stored.items() for place, one in enumerate(some)}
     found: dict[ChunkCandidate, _StoredChunk] = {}
-    for row, line, last, symbol, start, size, key, blob, path, digest, *stamp in select_in(
-        database, _SELECT_CANDIDATES, rows, [number]
+    for row, line, last, symbol, start, size, key, blob, names, first, *of_file in select_in(
+        database, _SELECT_CANDIDATES, list({**words, **similar}), [number]
     ):
-        file = files.get(blob)
-        if file is None:
-            file = files[blob] = indexed_file(view, path, digest, tuple(stamp), _code_of(database, blob))
-        known = None if symbol is None else decode_text(symbol)
-        content = _StoredChunk(file, start, size, key, known, names.get(row, ()))
-        candidate = ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
-        found[candidate] = content
+        file = files.get(blob) or files.setdefault(blob, _file_of(database, view, blob, *of_file))
+        known, every = None if symbol is None else decode_text(symbol), names_of(names)
+        content = _StoredChunk(file, start, size, key, known, every[row - first] if row - first < len(every) else ())
+        found[ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))] = content
     return found
 
 
-def _code_of(database: Connection, blob: int) -> Callable[[str], CodeNames | None]:
-    return lambda text: code_of(database, blob, text)
+def _file_of(database: Connection, view: View, blob: int, path: str | bytes, digest: bytes, *stamp: Any) -> IndexedFile:
+    """Return the file of a content, with its definitions as the index stores them."""
+    return indexed_file(view, path, digest, tuple(stamp), lambda text: code_of(database, blob, text))
 
 
 def _read_empty(
@@ -244,7 +238,7 @@ def _read_empty(
     """Return an empty candidate for each of the contents that has no chunk, and add their files to `files`."""
     found: dict[ChunkCandidate, _StoredChunk] = {}
     for blob, path, digest, *stamp in select_in(database, _SELECT_EMPTY, named, [number]):
-        file = files[blob] = indexed_file(view, path, digest, tuple(stamp), _code_of(database, blob))
+        file = files[blob] = _file_of(database, view, blob, path, digest, *stamp)
         content = _StoredChunk(file, 0, 0, b"", None, ())
         found[ChunkCandidate(file.path, 1, 1, content, 0.0)] = content
     return found

@@ -126,29 +126,43 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
         ChunkPosition(chunk.start, chunk.end - chunk.start, chunk.start_line, chunk.end_line, chunk.symbol)
         for chunk in chunks
     ]
-    words = [words_of(source.readable(text)) for text in texts]
+    words = words_of_chunks(source, texts)
     return SplitText(
         positions,
         [hashlib.blake2b(raw_bytes(text), digest_size=_DIGEST_BYTES).digest() for text in texts],
         # A longer name would never be found, because words of a query are not longer than MAX_WORD_CHARS.
         [[name for name in map(to_nfc, chunk.names) if len(name) <= MAX_WORD_CHARS] for chunk in chunks],
         words,
-        [len(one.split()) for one in words],
+        [one.count(" ") + (one != "") for one in words],
         found.code if isinstance(found, CodeChunks) else "",
     )
 
 
+_BORDER = "\2"
+"""Character between chunks while they are split into words together, which takes less time than one by one."""
+
+
+def words_of_chunks(source: SourceText, texts: Sequence[str]) -> list[str]:
+    """Return the words of each text of a file, separated by single blanks."""
+    if _BORDER in source.text or not texts:
+        folded = [words_of(source.readable(text)) for text in texts]
+    else:
+        folded = words_of(source.readable(_BORDER.join(texts))).split(_BORDER)
+    return [" ".join(one.split()) for one in folded]
+
+
 class _WordCharacters(dict[int, str]):
-    """Table for `str.translate()` that keeps letters, digits and marks; others are spaces."""
+    """Table for `str.translate()` that keeps letters, digits and marks, and `_BORDER`; others are spaces."""
 
     def __missing__(self, code: int) -> str:
         kind = unicodedata.category(chr(code))
-        self[code] = found = chr(code) if kind[0] in "LNM" or kind == "Co" else " "
+        self[code] = found = chr(code) if kind[0] in "LNM" or kind == "Co" or code == ord(_BORDER) else " "
         return found
 
 
 _WORD_CHARACTERS = _WordCharacters()
 _ASCII_WORD_CHARACTERS = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
+_ASCII_WORD_CHARACTERS[ord(_BORDER)] = _BORDER
 
 
 def words_of(text: str) -> str:

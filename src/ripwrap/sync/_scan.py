@@ -4,8 +4,9 @@
 from collections.abc import Generator, Iterable, Mapping
 from typing import Unpack
 
-from ripwrap._scan.rules import SECRET_RULES, Rule
+from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan import run_scan_blocking, scan_request
+from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.models import ScanMatch

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, Unpack, cast
 from typing_extensions import TypedDict
 
 from ripwrap._code.enclosing import LineSpan, block_at, definition_at
-from ripwrap._operations.rank import rank_request, run_rank
-from ripwrap._ranking.passages import DEEP
-from ripwrap._ranking.scoring import NO_EVIDENCE
 from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import as_utf8, plural, shown, shown_path
 from ripwrap.errors import RipwrapError
@@ -33,14 +30,6 @@ from ripwrap.workspace.arguments import (
 )
 from ripwrap.workspace.close_names import names_in, resolve_names
 from ripwrap.workspace.dispatch import ToolMethods
-from ripwrap.workspace.expansion import (
-    MAX_DEFINITION_LINES,
-    SourceFile,
-    expand_chunks,
-    missing_code,
-    read_source_file,
-)
-from ripwrap.workspace.more_like_this import COMPARED, by_likeness, query_of
 from ripwrap.workspace.notes import NAMES_SHARE, notes_of, shortened, unused_index_note
 from ripwrap.workspace.redact import Redaction, redact_name
 from ripwrap.workspace.results import ToolResult
@@ -50,6 +39,7 @@ from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
 if TYPE_CHECKING:
+    from ripwrap.workspace.expansion import SourceFile
     from ripwrap.workspace.index_tools import IndexAnswer
 
 
@@ -168,6 +158,8 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
         raise ValueError("pass either query, with words or a name, or like, with a place such as 'src/a.py:10-30'")
     sample: _Sample | None = None
     if arguments.like:
+        from ripwrap.workspace.more_like_this import COMPARED, query_of
+
         sample = await run.call(lambda: _read_sample(settings, arguments.like))
         query, most = query_of(sample.text), COMPARED
         arguments = arguments.model_copy(update={"like": sample.name})
@@ -208,7 +200,7 @@ class _Sample(NamedTuple):
 
     name: str
     text: str
-    file: SourceFile
+    file: "SourceFile"
     path: str
     span: LineSpan
 
@@ -218,6 +210,8 @@ class _Sample(NamedTuple):
 
     def compared(self, location: RootLocation, chunks: Sequence[RankedChunk]) -> list[RankedChunk]:
         """Return the chunks that are most like the lines, without the lines themselves."""
+        from ripwrap.workspace.more_like_this import by_likeness
+
         parts = (part for one in chunks for part in (self._others(one) if self.is_of(location, one.path) else (one,)))
         return by_likeness(self.text, [*parts])
 
@@ -236,6 +230,9 @@ class _Sample(NamedTuple):
 
 def _read_sample(settings: Settings, place: str) -> _Sample:
     """Return the lines of a place with secrets masked: those named, or the definition or block around a single one."""
+    from ripwrap.workspace.expansion import read_source_file
+    from ripwrap.workspace.more_like_this import query_of
+
     location = locate_file(settings, place)
     path = location.paths[0]
     file = read_source_file(settings, location, path, settings.redactor(location, path))
@@ -260,6 +257,10 @@ def _read_sample(settings: Settings, place: str) -> _Sample:
 
 async def _rank(call: ToolCall, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
     """Rank the files without an index, and return the best chunks; add the paths that could not be read to `errors`."""
+    from ripwrap._operations.rank import rank_request, run_rank
+    from ripwrap._ranking.passages import DEEP
+    from ripwrap._ranking.scoring import NO_EVIDENCE  # late: with the outlines of code these take 50 ms
+
     run = call.run
     location, timeout, allowed = scope.location, scope.timeout, scope.allowed
     request = rank_request(
@@ -302,6 +303,8 @@ def _fit_to_budget(
     sample: _Sample | None,
 ) -> CodebaseSearchResult:
     """Return the answer that fits into `max_chars`: first whole definitions, then names, or further results."""
+    from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, expand_chunks, missing_code, read_source_file
+
     notes = [*notes, *filter(None, [missing_code()] if chunks else [])]
 
     def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:
@@ -326,7 +329,7 @@ def _fit_to_budget(
 
     deadline = math.inf if scope.timeout is None else time.monotonic() + scope.timeout
 
-    def read(path: str) -> SourceFile | None:
+    def read(path: str) -> "SourceFile | None":
         if CANCELLED.get().is_set() or time.monotonic() > deadline or (sample and sample.is_of(scope.location, path)):
             return None  # a definition in the file of the sample may have the lines of the sample
         return read_source_file(settings, scope.location, path, settings.redactor(scope.location, path))

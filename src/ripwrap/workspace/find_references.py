@@ -10,8 +10,7 @@ from typing import Annotated, Any, BinaryIO, TypeAlias, Unpack, cast
 from pydantic import BeforeValidator, Field
 
 from ripwrap._code.outline import MAX_NAME_CHARS
-from ripwrap._code.references import CONFIDENCES, Reference, References
-from ripwrap._operations.references import MAX_DEPTH, references_request, run_references
+from ripwrap._code.references import CONFIDENCES, MAX_DEPTH, Reference, References
 from ripwrap._text import as_utf8, cut_text, plural, shown, shown_path
 from ripwrap.places.where import PlacedFileOptions
 from ripwrap.workspace.arguments import (
@@ -134,6 +133,8 @@ MIN_REFERENCE_CHARS = 10
 
 async def run_find_references(call: ToolCall, arguments: FindReferencesArguments) -> FindReferencesResult:
     """Find the places that have a name, and return those of a page: definitions first, then the most certain uses."""
+    from ripwrap._operations.references import references_request, run_references  # late: it imports the parsers
+
     run, settings = call.run, call.settings
     async with scope_of(run, settings, arguments) as scope:
         globs = await resolve_names(arguments.file_pattern, names_in(run, scope))

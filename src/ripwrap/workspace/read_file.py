@@ -10,15 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeAlias, Unpack, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from ripwrap._code.outline import Section, levels_of, outline_rows
-from ripwrap._code.treesitter.parser import is_supported
-from ripwrap._operations.expand import MAX_SOURCE_BYTES
 from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import as_utf8, cut_text, in_seconds, plural, shown_path
 from ripwrap.errors import RipwrapError
@@ -39,7 +37,6 @@ from ripwrap.workspace.arguments import (
 )
 from ripwrap.workspace.close_names import ask_close_names
 from ripwrap.workspace.dispatch import ToolMethods
-from ripwrap.workspace.expansion import SourceFile, missing_code, read_source_file
 from ripwrap.workspace.notes import shortened
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
 from ripwrap.workspace.results import ToolResult, first_entries
@@ -48,6 +45,9 @@ from ripwrap.workspace.scope import Settings, locate_file, open_scope
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.text_files import Deadline, open_text, skip_line, skip_lines
 from ripwrap.workspace.tool import MIN_CHARS, ToolCall, ToolSpec, digest_of
+
+if TYPE_CHECKING:
+    from ripwrap.workspace.expansion import SourceFile
 
 _COUNT_SECONDS = 1.0
 """Time limit in seconds for counting the lines after the last shown line."""
@@ -519,6 +519,10 @@ def _with_outline(settings: Settings, read: ReadLines, without: ReadFileResult) 
 
     If lines were asked for, and there is no definition, the answer stays without an outline.
     """
+    from ripwrap._code.treesitter.parser import is_supported
+    from ripwrap._operations.expand import MAX_SOURCE_BYTES
+    from ripwrap.workspace.expansion import missing_code, read_source_file  # late: they import the parsers
+
     location, lines = read.location, read.count
     source = read_source_file(settings, location, location.paths[0], settings.redactor(location, location.paths[0]))
     every = source.outline.sections() if source else ()
@@ -568,7 +572,7 @@ def outermost(sections: Sequence[Section], max_chars: int) -> list[Section]:
     return [section for section, _ in outer[:most]]
 
 
-def _shown(settings: Settings, source: SourceFile, section: Section) -> Section:
+def _shown(settings: Settings, source: "SourceFile", section: Section) -> Section:
     """Return a section as an answer shows it: secrets masked, and its line cut if it is long."""
     masked = source.masked(section)
     return masked.model_copy(update={"text": snippet(masked.text, 1, settings.max_line)})

@@ -20,7 +20,7 @@ from functools import cache, cached_property
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from ripwrap._ripgrep.literals import fold, rarest, required_literals
-from ripwrap._scan.rules import Rule, check_rules
+from ripwrap._scan.rules import Rule, allow_comment, check_rules
 from ripwrap._system.concurrency import CANCELLED
 from ripwrap._system.safe_open import open_regular_file
 from ripwrap._text import byte_order_mark, cut_text, plural, raw_bytes, shown
@@ -246,10 +246,8 @@ class _Finder:
 
     def __init__(self, rule: Rule) -> None:
         """Set the rule."""
-        from ripwrap._scan.rules import ALLOW_COMMENT  # late: it makes Pydantic's first validator
-
         # A line with the comment `gitleaks:allow` has a known secret, which is masked as well.
-        kept = tuple(one for one in rule.allowlists if one != ALLOW_COMMENT)
+        kept = tuple(one for one in rule.allowlists if one != allow_comment())
         self._rule = rule.model_copy(update={"allowlists": kept})
         self.name = cut_text(shown(rule.id.partition("/")[0] or rule.id), _MAX_NAME_CHARS)
         self.linear = rule.pattern in _built_in_patterns()  # which `tests/workspace/test_redact.py` checks
@@ -429,7 +427,7 @@ class Redaction:
 
 @cache
 def _built_in_rules() -> tuple[Rule, ...]:
-    from ripwrap._scan.rules import SECRET_RULES  # late: making the rules makes Pydantic's first validator
+    from ripwrap._scan.secrets import SECRET_RULES  # late: making the rules makes Pydantic's first validator
 
     return SECRET_RULES
 

@@ -15,9 +15,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Unpack, cast
 
-from ripwrap._edits.journal import apply_edits
 from ripwrap._edits.planning import FileChange
-from ripwrap._edits.replace import across_line_ends_of_files, replace_request, run_replace
 from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import as_utf8, plural, shown
 from ripwrap.edits import EditPlan, FileEdits
@@ -223,6 +221,9 @@ _MAX_CHAR_BYTES = 4
 
 async def run_replace_content(call: ToolCall, arguments: ReplaceContentArguments) -> ReplaceContentResult:
     """Find what would change, and write the changes if the arguments ask for that."""
+    from ripwrap._edits.journal import apply_edits
+    from ripwrap._edits.replace import across_line_ends_of_files, replace_request, run_replace  # late: few calls write
+
     run, settings = call.run, call.settings
     if not settings.write:
         raise ValueError("replace_content needs a workspace that may write; make the workspace with write=True")

@@ -18,7 +18,6 @@ from typing import cast
 from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import path_from_shown, shown_path
 from ripwrap.errors import AccessDeniedError
-from ripwrap.sources.archives import ArchiveSource, Bounds
 from ripwrap.sources.base import SEPARATOR, UNPACKED, format_of
 from ripwrap.sources.git import RevisionTree
 from ripwrap.workspace.deny import DeniedPaths
@@ -117,6 +116,8 @@ class ArchiveMember:
 
 def locate_member(sandbox: Sandbox, path: str, timeout: float | None) -> tuple[RootLocation, RootLocation]:
     """Return the locations of an archive and of the member in a path such as `a.zip!/b.py:3`; blocking."""
+    from ripwrap.sources.archives import ArchiveSource, Bounds  # late: few calls name a member
+
     at = path.find(SEPARATOR)
     outer = sandbox.locate(path[:at])
     if not outer.is_file or format_of(outer.paths[0], ARCHIVES) is None:

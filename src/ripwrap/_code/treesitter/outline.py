@@ -87,7 +87,7 @@ class SyntaxOutline:
         """Return the row and the last part of the name of each definition and constant of code, in order."""
         if self.grammar.kind or not self.grammar.outlined:
             return []
-        named = [(one.line, last[1]) for one in self.found if (last := _LAST_NAME.search(one.name))]
+        named = [(one.line, last) for one in self.found if (last := _last_name(one.name))]
         return sorted({*named, *((row, name) for row, name in self.constants if name.isidentifier())})
 
     def imports(self) -> "list[Node]":
@@ -165,6 +165,13 @@ def read_syntax(grammar: Grammar, language: "Language", lines: Sequence[str], ro
     found += [one for one in constants if one.last - one.line + 1 >= _MIN_CONSTANT_LINES]
     named = [(one.line, one.name) for one in constants]
     return SyntaxOutline(grammar, language, lines, root, _nested(found, lines), named)
+
+
+def _last_name(name: str) -> str:
+    """Return the last part of a name; empty if it is no identifier."""
+    if name.isascii() and name.isidentifier():  # a third of the time of the pattern
+        return name
+    return last[1] if (last := _LAST_NAME.search(name)) else ""
 
 
 def is_comment(kind: str) -> bool:
