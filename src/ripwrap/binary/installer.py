@@ -7,7 +7,6 @@ copied, as a stream. An archive with an encrypted member, or with too many membe
 import errno
 import gzip
 import logging
-import lzma
 import os
 import re
 import shutil
@@ -18,14 +17,13 @@ import tempfile
 import threading
 import time
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
 
 from ripwrap._system.concurrency import ProcessLock, hold_lock, replace_file
-from ripwrap._system.deflate64 import DEFLATE64, add_to_zipfile, inflated
+from ripwrap._system.deflate64 import BROKEN, DEFLATE64, add_to_zipfile, inflated
 from ripwrap._system.windows import explain_exit
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.cache import redact
@@ -61,17 +59,6 @@ MAX_UNPACKED_BYTES = 2 * MAX_BINARY_BYTES
 """Maximum size of all members together, in bytes."""
 
 _MAGIC = {"tar.gz": b"\x1f\x8b", "zip": b"PK\x03\x04"}
-_DAMAGE_ERRORS = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    LookupError,  # raised by `tarfile` if an archive ends inside of a sparse file's headers
-    OSError,
-    RuntimeError,
-    ValueError,
-)
 
 
 def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None:
@@ -99,7 +86,7 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
         raise ExtractionFailedError(
             f"{name} is compressed in a way that Python cannot read: {error}; compress the archive with Deflate"
         ) from error
-    except _DAMAGE_ERRORS as error:
+    except BROKEN as error:
         # EINVAL is an impossible offset in the archive; other error numbers come from the disk.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
