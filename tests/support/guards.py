@@ -1217,8 +1217,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "a missing file downloads no rg",
         "workspace/close_names.py",
-        "            install=False,\n",
-        "",
+        "most, allowed=scope.allowed, install=False)",
+        "most, allowed=scope.allowed)",
         "workspace/test_close_names.py::test_missing_file_is_an_error_without_rg_which_is_not_downloaded",
     ),
     # -- Command line --
