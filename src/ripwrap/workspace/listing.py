@@ -28,7 +28,7 @@ from ripwrap._system.overlay import active_overlay
 from ripwrap._text import as_utf8, nothing_found, plural, shown_path
 from ripwrap.errors import BinaryError
 from ripwrap.models import Model, TreeEntry
-from ripwrap.options import FileOptions
+from ripwrap.options import FileOptions, values_of
 from ripwrap.places.where import refuse_places
 from ripwrap.sources.base import SEPARATOR
 from ripwrap.workspace.arguments import (
@@ -191,8 +191,7 @@ def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> tupl
     """Add directories without files, for `MAX_FOLDER_SECONDS` at most; return links that are left out, and if late."""
     from ripwrap.workspace.walk import ScopeWalk
 
-    given = options.get("glob") or ()
-    globs = [given] if isinstance(given, str) else [*given]
+    globs = [*values_of(options, "glob")]
     globs += [f"{glob[:-3]}/" for glob in globs if glob.startswith("!") and glob.endswith("/**")]  # the directory, too
     if tree.all_common:  # the content of these directories is not listed, and they may be large
         globs += [f"!{name}/" for name in sorted(COMMON_DIRECTORIES)]
