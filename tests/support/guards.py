@@ -1118,7 +1118,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "secrets in members of archives are masked",
         "workspace/grep_items.py",
-        "return _NotesKeys(source, self.keys) if self.settings.redact else source",
+        "return _NotesKeys(source, self.keys, self.member) if self.settings.redact or self.member else source",
         "return source",
         "workspace/test_grep_items.py::TestInside::test_key_in_the_first_of_two_members_with_a_name_is_masked",
     ),
@@ -1217,8 +1217,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "a missing file downloads no rg",
         "workspace/close_names.py",
-        "            install=False,\n",
-        "",
+        "most, allowed=scope.allowed, install=False)",
+        "most, allowed=scope.allowed)",
         "workspace/test_close_names.py::test_missing_file_is_an_error_without_rg_which_is_not_downloaded",
     ),
     # -- Command line --

@@ -127,7 +127,7 @@ def search(
             return of_path[candidate.path].source()
 
         # Passages are chosen by their words, which count nothing if the weight of embeddings is 1.
-        found = show_passages(query, worths, ranked, source_of, limit, depth) if weight < 1 else ranked
+        found = show_passages(query, ranked, source_of, limit, depth) if weight < 1 else ranked
         results = list(_to_results(query, islice(found, limit), chunks, of_path))
         changed = any(file.changed for file in files.values())
         return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
