@@ -222,7 +222,8 @@ def _read_candidates(
     ):
         file = files.get(blob) or files.setdefault(blob, _file_of(database, view, blob, *of_file))
         known, every = None if symbol is None else decode_text(symbol), names_of(names)
-        content = _StoredChunk(file, start, size, key, known, every[row - first] if row - first < len(every) else ())
+        defined = every[row - first].split() if row - first < len(every) else ()
+        content = _StoredChunk(file, start, size, key, known, defined)
         found[ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))] = content
     return found
 
