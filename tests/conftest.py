@@ -41,6 +41,9 @@ FEW_CASES = bool(os.environ.get("RIPWRAP_FEW_CASES"))
 SLOW = os.environ.get("RIPWRAP_SLOW")
 """Slow tests to run: the part that `nox -s tests` runs, the rest that `nox -s slow` runs, or all without a value."""
 
+SLOW_CASES = int(os.environ.get("RIPWRAP_SLOW_CASES") or 0)
+"""Number of cases of each slow test to run, as CI does; all without a value."""
+
 NEEDS_POSIX = "marked `posix`"
 _SLOW_MODULE = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
 
@@ -141,22 +144,25 @@ def _of_the_part(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 @pytest.hookimpl(trylast=True)  # after the tests are selected by markers and names
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what `FEW_CASES` and `SLOW` say.
+    """Leave out what `FEW_CASES`, `SLOW_CASES` and `SLOW` say.
 
-    Of each test that is not about Python, the middle case is kept.
+    Of the cases of a test, the middle one is kept, or several at even distances. Tests about Python keep all with
+    `FEW_CASES`.
     """
     left = set[int]()
     if SLOW:
         part = set(map(id, _of_the_part(items)))
         slow = {id(item) for item in items if item.get_closest_marker("slow") is not None}
         left = part if SLOW == "rest" else slow - part
-    if FEW_CASES:
+    if count := 1 if FEW_CASES else SLOW_CASES:
         cases = defaultdict[str, list[pytest.Item]](list)
         for item in items:
-            if item.get_closest_marker("python") is None:
+            marked = item.get_closest_marker("python" if FEW_CASES else "slow") is not None
+            if id(item) not in left and marked is not FEW_CASES:
                 cases[item.nodeid.partition("[")[0]].append(item)
         for all_ in cases.values():
-            left |= set(map(id, all_)) - {id(all_[len(all_) // 2])}
+            kept = {id(all_[(2 * place + 1) * len(all_) // (2 * count)]) for place in range(count)}
+            left |= set(map(id, all_)) - (kept if len(all_) > count else set(map(id, all_)))
     if left:
         config.hook.pytest_deselected(items=[item for item in items if id(item) in left])
         items[:] = [item for item in items if id(item) not in left]

@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from inspect import getattr_static
@@ -258,6 +258,12 @@ def plural(number: int, noun: str, ending: str = "s") -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{number} {noun[:-1]}ies" if noun.endswith(("ry", "ty")) else f"{number} {noun}{ending}"
+
+
+def named(paths: Sequence[str], most: int = 10) -> str:
+    """Return the first paths as they are shown, and how many there are besides."""
+    more = f" and {len(paths) - most} more" if len(paths) > most else ""
+    return ", ".join(map(shown, paths[:most])) + more
 
 
 def nothing_found(noun: str, within: float | None) -> str:

@@ -78,21 +78,16 @@ class Hint:
     def __str__(self) -> str:
         """Return the hint as Python code."""
         if self.kind == "install":
-            return f"pip install {_requirement(self.target)}"
+            name, bracket, extras = self.target.partition("[")
+            source = _source() if name == "ripwrap" else ""
+            if source.startswith("git+"):
+                return f'pip install "{self.target} @ {source}"'
+            option = "-e " if source.startswith("-e ") else ""
+            return f'pip install {option}"{source.removeprefix("-e ") or name}{bracket}{extras}"'
         argument = self.option if self.value is None else f"{self.option}={self.value!r}"
         if self.kind == "call":
             return f"{self.target}({argument})"
         return f"{argument}=" if self.kind == "pass" and self.value is None else argument
-
-
-def _requirement(target: str) -> str:
-    """Return the argument of `pip install` for a requirement; it names ripwrap where pip has found it."""
-    name, bracket, extras = target.partition("[")
-    source = _source() if name == "ripwrap" else ""
-    if source.startswith("git+"):
-        return f'"{target} @ {source}"'
-    option = "-e " if source.startswith("-e ") else ""
-    return f'{option}"{source.removeprefix("-e ") or name}{bracket}{extras}"'
 
 
 @functools.cache

@@ -196,6 +196,14 @@ def option_hints(options: type[object] = SearchOptions) -> Mapping[str, Any]:
 
 _HINTS = option_hints()
 
+
+def values_of(options: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Return the values of an option that can be given several times, as texts; empty if it was not given."""
+    value: StrPath | Iterable[StrPath] | None = options.get(name)
+    several = (value,) if isinstance(value, (str, os.PathLike)) else value or ()
+    return tuple(os.fspath(one) for one in several)
+
+
 VISIBLE_FILES: FileOptions = {"hidden": False, "follow": False}
 """Default options of `rank()`, `replace()`, `replace_code()`, `Index` and the agent tools. They leave out hidden files,
 which may have secrets, and links, which may lead to other directories.

@@ -12,7 +12,8 @@ import pytest
 import ripwrap
 from ripwrap import sync
 from ripwrap.places import History
-from ripwrap.places.where import HOLES, table
+from ripwrap.places.where import HOLES
+from ripwrap.places.where import PLACES as KINDS
 from support.git import require_git
 from support.hosts import ThisMachine
 
@@ -174,5 +175,27 @@ def test_most_operations_work_in_most_places() -> None:
     assert f" {len(works)} of {len(OPERATIONS) * len(PLACES)} combinations " in PAGE.read_text("utf-8")
 
 
+NAMES = {
+    "items": "`Items`",
+    "history": "`History`",
+    "place": "a place of your own",
+    "async": "`Items` of an async iterable",
+    "detect": '`encoding="detect"`',
+    "coverage": "`grep(coverage=True)`",
+    "an index": "an index",
+    "ls without rg": "the tool `ls` without rg",
+}
+"""Names of operations and places in the table, if they are not those of the errors."""
+
+
 def test_page_has_the_table_of_what_cannot_be_combined() -> None:
-    assert f"\n\n{table()}\n" in PAGE.read_text("utf-8")
+    def named(what: str) -> str:
+        return NAMES.get(what) or f"`{KINDS.get(what, what)}`"
+
+    rows = ["| what | with | why not |", "|---|---|---|"]
+    for what, kinds in HOLES.items():
+        for reason in dict.fromkeys(kinds.values()):
+            others = ", ".join(named(kind) for kind, why in kinds.items() if why == reason)
+            rows.append(f"| {named(what)} | {others} | {reason} |")
+    table = "\n".join(rows)
+    assert f"\n\n{table}\n" in PAGE.read_text("utf-8")

@@ -2,7 +2,10 @@
 
 import json
 import os
+import stat
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from _operations.test_revisions import git
 from ripwrap import sync
 from ripwrap.binary import RgBinary
 from support import forks, rgs
@@ -410,3 +414,52 @@ def test_names_of_many_roots_leave_room_for_entries(rg: RgBinary, plant: Plant) 
     assert text.count("  - ") > 5
     assert f"Allowed directories: {root / 'root000'}, " in text
     assert text.endswith(" more.)")
+
+
+def about(path: Path) -> str:
+    """Return permissions, size and time as the system tells them."""
+    found = path.stat()
+    time = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    size = "" if path.is_dir() else f"{found.st_size} bytes, "
+    return f"[{stat.filemode(found.st_mode)}, {size}{time}]"
+
+
+@pytest.mark.parametrize("name", ["ls", "get_file_info", "list_directory_with_sizes"])
+def test_details_are_those_of_the_system(plant: Plant, name: str) -> None:
+    root = plant({"src/a.py": "a" * 1_234, "src/b.sh": "echo\n", "src/z.key": "", "src/deep/c.py": "x\ny\n"})
+    (root / "src/b.sh").chmod(0o750)
+    os.utime(root / "src/a.py", (1_000_000_000.75, 1_000_000_000.75))
+    ws = sync.Workspace(root, deny="*.key", show_denied="name")
+    given = {"details": True, "max_depth": 1} if name == "ls" else {}
+    assert slashed(ws.call(name, {"path": "src", **given})) == (
+        f"- src/\n  - deep/  {about(root / 'src/deep')}\n  - a.py  {about(root / 'src/a.py')}\n"
+        f"  - b.sh  {about(root / 'src/b.sh')}\n  - z.key [denied]\n\n"
+        "(3 files; directories at the last level have further entries. "
+        f"src itself: {about(root / 'src')[1:-1]}.)"
+    )
+    assert (
+        slashed(ws.call(name, {"path": "src/a.py", **given})) == f"- src/a.py  {about(root / 'src/a.py')}\n\n(1 file.)"
+    )
+    assert "2001-09-09T01:46:40Z" in ws.call(name, {"path": "src/a.py:3", **given})
+    (entry,) = ws.ls_result("src/deep", details=True).entries
+    assert entry.structured() == {"path": native("src/deep/c.py"), "details": about(root / "src/deep/c.py")[1:-1]}
+    assert "bytes" not in ws.ls("src")
+
+
+def test_details_of_members_and_revisions_have_the_size(plant: Plant) -> None:
+    root = plant({"src/a.py": "a" * 1_234})
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "all")
+    (root / "src/a.py").write_text("")
+    with zipfile.ZipFile(root / "all.zip", "w") as archive:
+        archive.writestr("in/b.py", "b" * 777)
+        archive.writestr("secret.key", "k")
+    ws = sync.Workspace(root, deny="*.key")
+    assert ws.call("get_file_info", {"path": "src/a.py", "rev": "HEAD"}) == (
+        f"- {native('src/a.py')}  [{git(root, 'cat-file', '-s', 'HEAD:src/a.py').strip()} bytes]\n\n(1 file.)"
+    )
+    assert ws.call("get_file_info", {"path": "all.zip!/in/b.py"}) == "- all.zip!/in/b.py  [777 bytes]\n\n(1 file.)"
+    assert ws.ls("all.zip!/in/b.py:3") == "- all.zip!/in/b.py\n\n(1 file.)"
+    assert ws.ls("all.zip!/secret.key") == 'Error: all.zip!/secret.key is denied by "*.key"; pass another path'
+    assert ws.ls("all.zip!/c.py").startswith("Error: all.zip!/c.py is not in the archive; ")

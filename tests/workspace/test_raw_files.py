@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,7 +44,12 @@ def test_directory_lists_one_level_with_hidden_and_ignored_entries(plant: Plant)
     entries = ws.list_directory()
     assert names(entries) == [(".env", False), (".gitignore", False), ("a", True), ("a.log", False), ("empty", True)]
     assert entries[3] == FileInfo(
-        path="a.log", name="a.log", is_dir=False, size=7, modified_at=datetime(1970, 1, 2, tzinfo=UTC)
+        path="a.log",
+        name="a.log",
+        is_dir=False,
+        size=7,
+        modified_at=datetime(1970, 1, 2, tzinfo=UTC),
+        mode=stat.filemode((root / "a.log").stat().st_mode),
     )
     assert entries[2].size is None
     assert names(ws.list_directory("a/b")) == [(native("a/b/c.py"), False)]

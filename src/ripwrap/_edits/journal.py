@@ -30,7 +30,7 @@ from pydantic import ValidationError
 from ripwrap._system.concurrency import CANCELLED, ProcessLock, defer_interrupts, hold_lock, opened, replace_file
 from ripwrap._system.safe_write import GONE, Disk, FileState
 from ripwrap._system.windows import IS_WINDOWS
-from ripwrap._text import FsPath, plural, shown
+from ripwrap._text import FsPath, named, plural, shown
 from ripwrap.binary.cache import why_untrusted, why_writable
 from ripwrap.edits import AppliedEdits, FileEdits
 from ripwrap.errors import ConflictError, ConflictReason, DiskFullError, Hint, HintedText
@@ -298,10 +298,6 @@ def _untrusted_error(reason: str, path: Path) -> PermissionError:
     return PermissionError(errno.EPERM, text, str(path))
 
 
-MAX_NAMED_PATHS = 10
-"""Maximum number of paths in an error message; `ConflictError.paths` has all paths."""
-
-
 def apply_edits(
     root: str,
     files: Sequence[FileEdits],
@@ -444,7 +440,7 @@ def _check_unfinished(store: Journals, own: JournalFolder, change: Journal, disk
                 _clean(folder, journal, disk)
                 folder.delete()
         elif both := sorted(paths & {file.path for file in journal.files}):
-            said = f"an interrupted replacement may have changed some of these files: {_names(both)}; undo it first"
+            said = f"an interrupted replacement may have changed some of these files: {named(both)}; undo it first"
             raise ConflictError(
                 HintedText(said, (": ", Hint("journal", str(folder.path), kind="call", target="undo"))),
                 paths=both,
@@ -471,11 +467,6 @@ def _clean(folder: JournalFolder, journal: Journal, disk: Disk) -> None:
     """Remove all temporary files of a journal."""
     for number, file in enumerate(journal.files):
         disk.remove_beside(file.path, folder.temporary(number))
-
-
-def _names(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - MAX_NAMED_PATHS} more" if len(paths) > MAX_NAMED_PATHS else ""
-    return ", ".join(map(shown, paths[:MAX_NAMED_PATHS])) + more
 
 
 class Turn:
@@ -624,10 +615,10 @@ def _hashes(file: JournalFile, *, forward: bool) -> tuple[str, str]:
 
 def _changed_error(paths: Sequence[str], *, forward: bool) -> ConflictError:
     if forward:
-        message = f"these files have changed since the search: {_names(paths)}; search again"
+        message = f"these files have changed since the search: {named(paths)}; search again"
     else:
         message = (
-            f"these files have changed since the replacement: {_names(paths)}; revert these changes and undo again, or "
+            f"these files have changed since the replacement: {named(paths)}; revert these changes and undo again, or "
             "restore the files from version control or a backup"
         )
     return ConflictError(f"nothing was written, because {message}", paths=paths)
@@ -639,5 +630,5 @@ def _linked_error(paths: Sequence[str], *, forward: bool) -> ConflictError:
         if forward
         else "; delete the other links and undo again"
     )
-    said = f"nothing was written, because these files have several hard links: {_names(paths)}"
+    said = f"nothing was written, because these files have several hard links: {named(paths)}"
     return ConflictError(HintedText(said, advice), paths=paths, reason="hard_links")

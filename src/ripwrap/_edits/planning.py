@@ -24,6 +24,7 @@ from ripwrap._text import (
     encode,
     is_utf8,
     is_within_character,
+    named,
     shown,
     text_of,
     width,
@@ -167,14 +168,9 @@ def plan_files(
                 files.append(planned)
     if changed:
         raise ConflictError(
-            f"{_named(changed)} changed while being searched; search again", paths=changed, reason="changed"
+            f"{named(changed)} changed while being searched; search again", paths=changed, reason="changed"
         )
     return tuple(files), tuple(left_out)
-
-
-def _named(paths: Sequence[str]) -> str:
-    first = ", ".join(map(shown, paths[:3]))
-    return f"{first} and {len(paths) - 3} more files" if len(paths) > 3 else first
 
 
 class _DiffersError(Exception):

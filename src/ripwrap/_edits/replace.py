@@ -10,7 +10,6 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from dataclasses import replace as replace_fields
 from typing import Any, Unpack, cast
 
 from ripwrap._edits.collector import EditCollector, find_left_out
@@ -306,7 +305,7 @@ def across_line_ends_of_files(request: ReplaceRequest) -> ReplaceRequest:
         return request
     pattern, options = across_line_ends(pattern, request.options)
     query = search_query(pattern, request.query.cwd, request.query.paths, options)
-    return replace_fields(request, query=query, options=options, keeps_line_ends=True)
+    return dataclasses.replace(request, query=query, options=options, keeps_line_ends=True)
 
 
 async def run_replace(

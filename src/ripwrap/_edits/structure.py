@@ -37,7 +37,7 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.edits import EditPlan
 from ripwrap.errors import Hint, HintedText, named_paths
 from ripwrap.models import CodeError, CodeErrorKind, CodeMatch, PathError, Submatch
-from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout, values_of
 from ripwrap.places.where import refuse_places
 
 FILE_SECONDS = 10.0
@@ -245,13 +245,12 @@ def code_request(
         raise ValueError(f"file_timeout must be a positive number of seconds, got {file_timeout}")
     check_installed()
     several = several_paths(paths)
-    added = options.get("type_add") or ()
     globs = (f"{_TYPE}:*.{extension}" for extension in language.extensions)
     arguments = (*ARGUMENTS, "lang", "file_timeout", "max_bytes", "fix")
     files_query(cwd, several, options, arguments=arguments)  # checks the options and their types
     known: FileOptions = {
         **options,
-        "type_add": (*((added,) if isinstance(added, str) else added), *globs),
+        "type_add": (*values_of(options, "type_add"), *globs),
         "type": _TYPE,
     }
     listing = files_query(cwd, several, known)
@@ -364,7 +363,10 @@ class CodeSearch:
         """Return the result for the next file with matches or errors; `None` after the last file, or at the limit."""
         if self._results is None or self._limit <= 0:
             return None
-        return await run.call(self._next)
+        results = self._results
+        return await run.call(
+            lambda: next((one for _, one in results if one.matches or one.changes or one.errors), None)
+        )
 
     def limited(self, items: Iterable[CodeItem]) -> Iterator[CodeItem]:
         """Yield items until the limit of matches is reached."""
@@ -373,10 +375,6 @@ class CodeSearch:
                 return
             self._limit -= item.type == "match"
             yield item
-
-    def _next(self) -> FoundInFile | None:
-        results = self._results or iter(())
-        return next((found for _, found in results if found.matches or found.changes or found.errors), None)
 
     def _search_file(self, worker: WorkerProcess, path: str) -> FoundInFile:
         found = FoundInFile(path)

@@ -21,7 +21,7 @@ from ripwrap._system.concurrency import CANCELLED
 from ripwrap._system.safe_open import is_link, read_start
 from ripwrap._text import raw_bytes
 from ripwrap.errors import GlobError
-from ripwrap.options import EXCLUDED, Paths, StrPath
+from ripwrap.options import EXCLUDED, values_of
 
 KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 """Kinds of ignore files; the first kind with a rule that matches a path decides."""
@@ -426,21 +426,13 @@ def _parts(path: str) -> list[str]:
     return [part for part in path.replace(os.sep, "/").split("/") if part not in ("", os.curdir)]
 
 
-def _listed(value: Paths | None) -> list[str]:
-    """Return the values of an option that takes one string or several; empty for `None`."""
-    if value is None:
-        return []
-    several: Sequence[StrPath] = (value,) if isinstance(value, (str, os.PathLike)) else value
-    return [os.fspath(one) for one in several]
-
-
 def _glob_rules(options: Mapping[str, Any]) -> Iterator[IgnoreRule]:
     """Yield the rules of globs in the order of rg's command line."""
     if options.get("hidden") is False and options.get("type"):
         yield from _glob_rule("!.*", ignore_case=False)
     for option in ("glob", "iglob"):
         ignore_case = option == "iglob" or bool(options.get("glob_case_insensitive"))
-        for glob in _listed(options.get(option)):
+        for glob in values_of(options, option):
             yield from _glob_rule(glob, ignore_case=ignore_case)
         if not options.get("include_git") and (option == "glob" or options.get("iglob")):
             for glob in EXCLUDED:
@@ -458,7 +450,7 @@ def _glob_rule(glob: str, *, ignore_case: bool) -> Iterator[IgnoreRule]:
 
 def _type_rules(options: Mapping[str, Any], types: Mapping[str, Sequence[str]]) -> Iterator[tuple[bool, Rules]]:
     for option in ("type", "type_not"):
-        for name in _listed(options.get(option)):
+        for name in values_of(options, option):
             for one in types if name == "all" else [name]:
                 globs = [glob_pattern(glob, include=True, allow_unclosed=False) for glob in types.get(one, ())]
                 rules = Rules(IgnoreRule(pattern=glob, glob="", only_folders=False) for glob in globs)

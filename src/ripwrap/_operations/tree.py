@@ -8,7 +8,6 @@ that are left out.
 
 import os
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeAlias, Unpack
 
@@ -92,12 +91,8 @@ async def tree_text(
     return await run_tree(AsyncRunner(rg), tree_request(cwd, limit, exclude, options, timeout=None))
 
 
-@dataclass(frozen=True, slots=True)
-class TreeRequest:
-    """Checked arguments of `tree()` or `tree_text()`."""
-
-    step: Step["FileTreeCollector"]
-    limit: int | None
+TreeRequest: TypeAlias = tuple[Step["FileTreeCollector"], int | None]
+"""Checked arguments of `tree()` or `tree_text()`: what lists the files, and the limit."""
 
 
 def tree_request(
@@ -111,7 +106,7 @@ def tree_request(
     names = frozenset(exclude)
     # rg lists only files, so the directories at the maximum depth are known from the files below them.
     depth, query = query.options.get("max_depth"), query.without("max_depth", "sort", "sortr")
-    return TreeRequest(Step(query, lambda: FileTreeCollector(names, depth, seconds), seconds), checked)
+    return Step(query, lambda: FileTreeCollector(names, depth, seconds), seconds), checked
 
 
 async def run_tree(run: Runner, request: TreeRequest) -> Tree:
@@ -126,7 +121,8 @@ async def run_tree(run: Runner, request: TreeRequest) -> Tree:
 
 async def run_listing(run: Runner, request: TreeRequest) -> Iterator[TreeEntry]:
     """List the files, and return an iterator over the entries of their tree."""
-    return arrange((await run.collect(request.step)).root, request.limit)
+    step, limit = request
+    return arrange((await run.collect(step)).root, limit)
 
 
 async def _yield_entries(run: AsyncRunner, request: TreeRequest) -> AsyncGenerator[TreeEntry]:

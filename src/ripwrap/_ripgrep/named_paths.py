@@ -20,14 +20,11 @@ from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.query import Query
 from ripwrap._system.concurrency import in_thread
 from ripwrap._system.windows import IS_WINDOWS
-from ripwrap._text import shown
+from ripwrap._text import named, shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 
 FAKE_FILES = "RIPWRAP_FAKE_FILES"
 """Environment variable that `ripwrap.testing` sets while a program in place of rg has files that no disk has."""
-
-_MAX_NAMED = 100
-"""Maximum number of paths in an error."""
 
 _GONE = (errno.ENOENT, errno.ENOTDIR)
 _NUMBERS = {"missing": errno.ENOENT, "denied": errno.EACCES, "loop": errno.ELOOP}
@@ -191,6 +188,5 @@ def _error(wrong: Mapping[str, int], total: int, argument: str, cwd: str = "") -
     if others:
         none = f"none of the {total} paths {'exists' if number == errno.ENOENT else 'can be read'}"
         some = f"{len(wrong)} of the {total} paths {'do not exist' if number == errno.ENOENT else 'cannot be read'}"
-        more = f" and {len(wrong) - _MAX_NAMED} more" if len(wrong) > _MAX_NAMED else ""
-        text = f"{none if len(wrong) == total else some} ({', '.join(map(shown, [*wrong][:_MAX_NAMED]))}{more})"
+        text = f"{none if len(wrong) == total else some} ({named([*wrong], 100)})"
     return OSError(number, HintedText(text, _CORRECT[argument], "; the first is" if others else ""), first)

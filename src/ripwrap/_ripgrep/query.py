@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias, Unpack, cast
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._signature import lists_options
 from ripwrap._system.overlay import OverlayTexts
-from ripwrap.options import FileOptions, SearchOptions, SortKey
+from ripwrap.options import FileOptions, SearchOptions, SortKey, values_of
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
 Task: TypeAlias = Mode | Literal["lines", "words", "files", "log", "types"]
@@ -157,8 +157,7 @@ class Query:
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return the values of an option that can be given several times; empty if it was not given."""
-        value = cast("str | Sequence[str]", self.options.get(name, ()))
-        return (value,) if isinstance(value, str) else tuple(value)
+        return values_of(self.options, name)
 
     @lists_options()
     def with_(self, **options: Unpack[SearchOptions]) -> "Query":

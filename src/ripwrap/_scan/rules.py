@@ -51,15 +51,13 @@ class Allowlist(Model, frozen=True, extra="forbid"):
     def allows(self, hit: ScanMatch, secret: str) -> bool:
         """Return True if a match is left out. `secret` is the part of the match that is the secret."""
         text = secret if self.target == "secret" else hit.submatches[0].match if self.target == "match" else _lines(hit)
-        checks = [
-            *(
-                [bool(hit.path) and any(_compiled(one).search(_slashed(hit)) for one in self.paths)]
-                if self.paths
-                else []
-            ),
-            *([any(_compiled(one).search(text) for one in self.regexes)] if self.regexes else []),
-            *([any(word.lower() in secret.lower() for word in self.stopwords)] if self.stopwords else []),
-        ]
+        checks: list[bool] = []
+        if self.paths:
+            checks.append(bool(hit.path) and any(_compiled(one).search(_slashed(hit)) for one in self.paths))
+        if self.regexes:
+            checks.append(any(_compiled(one).search(text) for one in self.regexes))
+        if self.stopwords:
+            checks.append(any(word.lower() in secret.lower() for word in self.stopwords))
         return bool(checks) and (any(checks) if self.condition == "any" else all(checks))
 
 

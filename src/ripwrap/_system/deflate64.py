@@ -1,6 +1,11 @@
-"""Unpack Deflate64, which `zipfile` cannot read, with the package inflate64 (extra `deflate64`)."""
+"""Unpack Deflate64, which `zipfile` cannot read, with the package inflate64 (extra `deflate64`).
+
+Also the errors that the standard library raises for archives.
+"""
 
 import importlib
+import lzma
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -8,6 +13,12 @@ from typing import IO, Any
 
 DEFLATE64 = 9
 """Number of the method of compression (APPNOTE.TXT 4.4.5)."""
+
+BROKEN = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, ValueError),
+    LookupError,  # raised by `tarfile` if an archive ends inside of a sparse file's headers
+)
+"""Errors that the standard library raises for archives that are broken, encrypted or in an unknown format."""
 
 _PACKED_BYTES = 512
 """Number of bytes that are unpacked at a time; each byte may become 29,000 bytes."""

@@ -7,7 +7,6 @@ copied, as a stream. An archive with an encrypted member, or with too many membe
 import errno
 import gzip
 import logging
-import lzma
 import os
 import re
 import shutil
@@ -18,14 +17,13 @@ import tempfile
 import threading
 import time
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
 
 from ripwrap._system.concurrency import ProcessLock, hold_lock, replace_file
-from ripwrap._system.deflate64 import DEFLATE64, add_to_zipfile, inflated
+from ripwrap._system.deflate64 import BROKEN, DEFLATE64, add_to_zipfile, inflated
 from ripwrap._system.windows import explain_exit
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.cache import redact
@@ -61,17 +59,6 @@ MAX_UNPACKED_BYTES = 2 * MAX_BINARY_BYTES
 """Maximum size of all members together, in bytes."""
 
 _MAGIC = {"tar.gz": b"\x1f\x8b", "zip": b"PK\x03\x04"}
-_DAMAGE_ERRORS = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    LookupError,  # raised by `tarfile` if an archive ends inside of a sparse file's headers
-    OSError,
-    RuntimeError,
-    ValueError,
-)
 
 
 def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None:
@@ -99,7 +86,7 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
         raise ExtractionFailedError(
             f"{name} is compressed in a way that Python cannot read: {error}; compress the archive with Deflate"
         ) from error
-    except _DAMAGE_ERRORS as error:
+    except BROKEN as error:
         # EINVAL is an impossible offset in the archive; other error numbers come from the disk.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
@@ -152,9 +139,16 @@ def _read_zip(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
             safe = stat.S_IFMT(mode) in (0, stat.S_IFREG, stat.S_IFDIR) and not info.flag_bits & 1
             _check_member(name, info.filename, safe=safe, count=count)
         found = _get_only([(info.filename, info) for info in members if not info.is_dir()], name, member)
-        if found.compress_type == DEFLATE64:
-            yield from _read_deflate64(archive, unzipped, found, name)
-            return
+        if found.compress_type == DEFLATE64:  # not in ripgrep's own archives, but perhaps in that of a mirror
+            chunks = inflated(archive, found, found.CRC)
+            if chunks is not None:
+                yield from chunks
+                return
+            if not add_to_zipfile():
+                raise ExtractionFailedError(
+                    f"{name} is compressed with Deflate64, which needs another package: "
+                    f"{Hint(kind='install', target='ripwrap[deflate64]')}"
+                )
         with unzipped.open(found) as opened:
             while chunk := opened.read(CHUNK_BYTES):
                 yield chunk
@@ -195,25 +189,6 @@ def _get_only(files: list[tuple[str, Info]], archive: str, member: str) -> Info:
             f"{archive} must have exactly one regular file {member!r}, found {len(found)}; use a release of rg"
         )
     return found[0]
-
-
-def _read_deflate64(archive: IO[bytes], unzipped: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
-    """Yield the bytes of a Deflate64 member, which `zipfile` cannot read.
-
-    ripgrep's own archives do not use Deflate64, but the archive of a mirror may.
-    """
-    chunks = inflated(archive, info, info.CRC)
-    if chunks is not None:
-        yield from chunks
-        return
-    if not add_to_zipfile():
-        raise ExtractionFailedError(
-            f"{name} is compressed with Deflate64, which needs another package: "
-            f"{Hint(kind='install', target='ripwrap[deflate64]')}"
-        )
-    with unzipped.open(info) as opened:
-        while chunk := opened.read(CHUNK_BYTES):
-            yield chunk
 
 
 _LOGGER = logging.getLogger("ripwrap")

@@ -76,7 +76,14 @@ def print_verbatim(search: TerminalSearch) -> int:
     query = placed_search(
         "search_messages()", search.pattern, search.run.cwd, search.paths, search.options, keeps_errors=True
     )
-    query = replace(query, mode="lines", printing=tuple(_printing(search)))
+    flags = search.lines
+    printing = ["--with-filename", "--heading" if flags.heading else "--no-heading"]
+    printing += [] if search.options.get("no_line_number") else ["--line-number"]
+    names = ("column", "byte_offset", "only_matching", "vimgrep", "trim", "null")
+    printing += [f"--{name.replace('_', '-')}" for name in names if getattr(flags, name)]
+    printing += [f"--max-columns={flags.max_columns}"] if flags.max_columns else []
+    printing += ["--line-buffered"] if search.run.line_buffered else []
+    query = replace(query, mode="lines", printing=tuple(printing))  # as ripwrap prints lines
     request = StreamRequest(query, _LinesAnswer(search))
     found, messages, errors = False, not search.run.no_messages, list[PathError]()
     with printed_warnings(messages=messages) as warned:
@@ -90,22 +97,6 @@ def print_verbatim(search: TerminalSearch) -> int:
                     sys.stdout.flush()
         failed = print_errors(errors, messages=messages)
     return FAILED if failed or warned.any else FOUND if found else NOTHING
-
-
-def _printing(search: TerminalSearch) -> Iterator[str]:
-    """Yield the flags with which rg prints lines as ripwrap does."""
-    flags = search.lines
-    yield "--with-filename"
-    if not search.options.get("no_line_number"):
-        yield "--line-number"
-    yield "--heading" if flags.heading else "--no-heading"
-    for name in ("column", "byte_offset", "only_matching", "vimgrep", "trim", "null"):
-        if getattr(flags, name):
-            yield f"--{name.replace('_', '-')}"
-    if flags.max_columns:
-        yield f"--max-columns={flags.max_columns}"
-    if search.run.line_buffered:
-        yield "--line-buffered"
 
 
 class _LinesAnswer:

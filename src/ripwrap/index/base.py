@@ -59,6 +59,7 @@ from ripwrap.options import (
     check_callback,
     check_limit,
     check_max_age,
+    values_of,
 )
 from ripwrap.places.items import Candidates
 from ripwrap.places.where import refuse_places
@@ -513,8 +514,7 @@ class BaseIndex:
             if found is not None:
                 own = own_files(self._store.folder, self._root)
                 follow = bool(self._file_options.get("follow"))
-                iglob = self._file_options.get("iglob") or ()
-                iglobs = (iglob,) if isinstance(iglob, str) else tuple(iglob)
+                iglobs = values_of(self._file_options, "iglob")
                 return Candidates(found.total, found.named, found.unsure, self._unlisted, own, follow, iglobs)
             if not refresh:
                 break

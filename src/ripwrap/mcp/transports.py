@@ -314,13 +314,20 @@ def serve(
 @contextmanager
 def _logging_once() -> Generator[None]:
     """In the block, log ripwrap's messages of level INFO and above, each text only once; then restore the logger."""
-    level, once = _LOGGER.level, _OnceFilter()
+    level, seen = _LOGGER.level, set[str]()
+
+    def is_new(record: logging.LogRecord) -> bool:  # each new workspace logs, for example, that rg is missing
+        message = record.getMessage()
+        new = message not in seen
+        seen.add(message)
+        return new
+
     _LOGGER.setLevel(logging.INFO)
-    _LOGGER.addFilter(once)
+    _LOGGER.addFilter(is_new)
     try:
         yield
     finally:
-        _LOGGER.removeFilter(once)
+        _LOGGER.removeFilter(is_new)
         _LOGGER.setLevel(level)
 
 
@@ -360,20 +367,6 @@ class _ShownFormatter(logging.Formatter):
         return shown(super().format(record), lines=True)
 
 
-class _OnceFilter(logging.Filter):
-    """Filter that drops repeated messages, such as the warning that rg is missing, which each new workspace logs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._seen: set[str] = set()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        message = record.getMessage()
-        new = message not in self._seen
-        self._seen.add(message)
-        return new
-
-
 def warn_without_rg(rg: Rg) -> None:
     """Log how to install rg, if there is no rg, also if it can be downloaded."""
     try:
@@ -389,18 +382,18 @@ def warn_without_rg(rg: Rg) -> None:
 
 def serve_stdio(made: Server[Any]) -> None:
     """Serve the client that started this process, until it closes stdin or a signal arrives."""
-    anyio.run(_serve_stdio, made)
 
+    async def serve() -> None:
+        received: list[signal.Signals] = []
+        lines = StdinLines()
+        async with stdio_server(cast("Any", lines)) as (read, write):
+            async with anyio.create_task_group() as group:
+                group.start_soon(_note_signals, received, group.cancel_scope.cancel)
+                await made.run(AnsweringStream(lines, read, write), write, made.create_initialization_options())
+                group.cancel_scope.cancel()
+            _raise_first(received)  # inside of stdio_server(), because its exit waits for a thread that reads stdin
 
-async def _serve_stdio(made: Server[Any]) -> None:
-    received: list[signal.Signals] = []
-    lines = StdinLines()
-    async with stdio_server(cast("Any", lines)) as (read, write):
-        async with anyio.create_task_group() as group:
-            group.start_soon(_note_signals, received, group.cancel_scope.cancel)
-            await made.run(AnsweringStream(lines, read, write), write, made.create_initialization_options())
-            group.cancel_scope.cancel()
-        _raise_first(received)  # inside of stdio_server(), because its exit waits for a thread that reads stdin
+    anyio.run(serve)
 
 
 def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[str], limits: ServerLimits) -> None:

@@ -100,18 +100,6 @@ HOLES: Mapping[str, Mapping[str, str]] = {
 }
 """For each operation, or kind of place, the kinds of places that do not go with it, with the reasons."""
 
-_WORDS = {
-    "items": "`Items`",
-    "history": "`History`",
-    "place": "a place of your own",
-    "async": "`Items` of an async iterable",
-    "detect": '`encoding="detect"`',
-    "coverage": "`grep(coverage=True)`",
-    "an index": "an index",
-    "ls without rg": "the tool `ls` without rg",
-}
-"""Names of operations and places in the table of the documentation, if they are not those of the errors."""
-
 
 def refuse(what: str, kinds: Iterable[str]) -> None:
     """Raise `ValueError` if an operation, or a kind of place, does not go with one of the kinds of places."""
@@ -141,20 +129,6 @@ def refuse_places(operation: str, options: Mapping[str, Any] | None = None) -> N
         "place": options.get("where") is not None,
     }
     refuse(operation, (kind for kind, is_given in given.items() if is_given))
-
-
-def table() -> str:
-    """Return the table of the documentation: operations and places that do not go together, with the reasons."""
-    rows = ["| what | with | why not |", "|---|---|---|"]
-    for what, kinds in HOLES.items():
-        for reason in dict.fromkeys(kinds.values()):
-            with_ = ", ".join(_named(kind) for kind, why in kinds.items() if why == reason)
-            rows.append(f"| {_named(what)} | {with_} | {reason} |")
-    return "\n".join(rows)
-
-
-def _named(what: str) -> str:
-    return _WORDS.get(what) or f"`{PLACES.get(what, what)}`"
 
 
 PLACE_OPTIONS = ("where", "rev", "repositories", "inside", "on")

@@ -54,7 +54,8 @@ def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, 
     if code in _CWD_ERRORS:
         kind, number, wrong = _CWD_ERRORS[code]
         return kind(number, HintedText(_CWD, f" {wrong} on {host}"), cwd)
-    shown = _end_of(stderr)
+    shown = stderr.strip()
+    shown = shown if len(shown) <= MAX_SHOWN else f"…{shown[-MAX_SHOWN:]}"
     if finding.returncode(code) in NOT_STARTED:
         return BinaryNotFoundError(
             f"rg cannot be run on {host} any more: {shown}. Search again, to look for another rg on that host"
@@ -67,11 +68,6 @@ def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, 
     text = f"{host}: {os.path.basename(argv[0])} {ended}, without a result from rg"
     message = f"{text}: {shown}" if shown else text
     return RemoteError(message, argv=argv, returncode=code, stderr=stderr, hint=advice)
-
-
-def _end_of(stderr: str) -> str:
-    text = stderr.strip()
-    return text if len(text) <= MAX_SHOWN else f"…{text[-MAX_SHOWN:]}"
 
 
 def check_directory(path: str) -> str:

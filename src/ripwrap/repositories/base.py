@@ -18,7 +18,7 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import named_paths
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_number, check_timeout
 from ripwrap.places.where import refuse_places
-from ripwrap.repositories.collectors import EndedRoots, TermsCollector
+from ripwrap.repositories.collectors import TermsCollector
 from ripwrap.repositories.models import Root, RootError, Worker
 from ripwrap.repositories.requests import ReadRequest, RootRequest, RootTask
 from ripwrap.repositories.scheduler import AnyExecutor, Arrival, OnRootsEnded, RootOrder, Schedule
@@ -274,10 +274,6 @@ class Question(Generic[T, Out]):
         check_limit(self.left)
         if self.order not in ("arrival", "root"):
             raise ValueError(f"order must be 'arrival' or 'root', got {self.order!r}")
-
-    def progress(self) -> EndedRoots:
-        """Return a counter of the roots that have ended."""
-        return EndedRoots((task.root.name for task in self.tasks), self.on_progress)
 
     def result(self, arrival: Arrival[T]) -> Out | RootError | None:
         """Convert a message about a task to the result or failure for the caller; return `None` for an end message."""

@@ -213,7 +213,7 @@ class Repositories(BaseRepositories):
                     if size.item is not None:
                         planners[size.number].take(size.item)
             tasks = [task for planner in planners for task in planner.tasks()]
-        progress = EndedRoots((task.root.name for task in tasks), on_progress)
+        progress = EndedRoots(tasks, on_progress)
         with closing(arrivals_blocking(tasks, self._plan, "arrival")) as found:
             for arrival in found:
                 root = tasks[arrival.number].root
@@ -260,7 +260,7 @@ class Repositories(BaseRepositories):
             plain_options(options),
         )
         errors: dict[str, list[RootError]] = {}
-        progress = EndedRoots((task.root.name for task in question.tasks), on_progress)
+        progress = EndedRoots(question.tasks, on_progress)
         with closing(arrivals_blocking(question.tasks, self._plan, "arrival")) as counted:
             for arrival in counted:
                 root = question.tasks[arrival.number].root
@@ -312,7 +312,7 @@ class Repositories(BaseRepositories):
     def _stream(self, question: Question[T, Out]) -> Generator[Out | RootError]:
         if question.left == 0:
             return
-        progress = question.progress()
+        progress = EndedRoots(question.tasks, question.on_progress)
         with closing(arrivals_blocking(question.tasks, self._plan, question.order)) as found:
             for arrival in found:
                 result = question.result(arrival)

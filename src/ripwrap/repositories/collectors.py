@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ripwrap._operations.rank import MAX_TOTAL_BYTES, FileTerms, choose_files, files_worths
 from ripwrap._ranking.document import MAX_FILE_BYTES
@@ -20,9 +21,9 @@ from ripwrap.results import FileMatches, GrepResult, RankedChunk
 class EndedRoots:
     """Counter of the roots that have ended."""
 
-    def __init__(self, tasks: Iterable[str], report: Callable[[int, int], object] | None) -> None:
+    def __init__(self, tasks: Iterable[RootTask[Any]], report: Callable[[int, int], object] | None) -> None:
         check_callback(report)
-        self._roots = list(tasks)
+        self._roots = [task.root.name for task in tasks]
         self._left = Counter(self._roots)
         self._total = len(self._left)
         self._report = report

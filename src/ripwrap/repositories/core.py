@@ -216,7 +216,7 @@ class Repositories(BaseRepositories):
                     if size.item is not None:
                         planners[size.number].take(size.item)
             tasks = [task for planner in planners for task in planner.tasks()]
-        progress = EndedRoots((task.root.name for task in tasks), on_progress)
+        progress = EndedRoots(tasks, on_progress)
         async with aclosing(arrivals(tasks, self._plan, "arrival")) as found:
             async for arrival in found:
                 root = tasks[arrival.number].root
@@ -263,7 +263,7 @@ class Repositories(BaseRepositories):
             plain_options(options),
         )
         errors: dict[str, list[RootError]] = {}
-        progress = EndedRoots((task.root.name for task in question.tasks), on_progress)
+        progress = EndedRoots(question.tasks, on_progress)
         async with aclosing(arrivals(question.tasks, self._plan, "arrival")) as counted:
             async for arrival in counted:
                 root = question.tasks[arrival.number].root
@@ -313,7 +313,7 @@ class Repositories(BaseRepositories):
     async def _stream(self, question: Question[T, Out]) -> AsyncGenerator[Out | RootError]:
         if question.left == 0:
             return
-        progress = question.progress()
+        progress = EndedRoots(question.tasks, question.on_progress)
         async with aclosing(arrivals(question.tasks, self._plan, question.order)) as found:
             async for arrival in found:
                 result = question.result(arrival)

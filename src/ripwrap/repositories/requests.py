@@ -39,7 +39,7 @@ from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import Rg, resolve
 from ripwrap.errors import GlobError, PatternError, RipwrapError, UnknownTypeError
 from ripwrap.models import FileCount, Match, PathError
-from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.options import FileOptions, SearchOptions, values_of
 from ripwrap.places.items import Candidates
 from ripwrap.repositories.models import Root, RootError, Worker, incomplete_error, root_error
 from ripwrap.results import GrepResult
@@ -271,9 +271,7 @@ class MatchesRequest(RootRequest[GrepResult]):
         request = grep_request(self.patterns, cwd, (), self.limit, None, 0, self.timeout, self.options, explain=False)
         if (files := self.files) is not None:
             # rg is given the directories of the files, so it detects binary files as in a search of a root.
-            given = self.options.get("iglob") or ()
-            iglob = (given,) if isinstance(given, str) else tuple(given)
-            follow = self.options.get("follow") is not False
+            follow, iglob = self.options.get("follow") is not False, values_of(self.options, "iglob")
             request = request.within(Candidates(len(files), (), files, self.unreadable, None, follow, iglob))
         result = await run_grep(AsyncRunner(rg), request)
         return ResultPart([result], result.errors)

@@ -22,13 +22,12 @@ import tarfile
 import tempfile
 import time
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any, cast
 
-from ripwrap._system.deflate64 import DEFLATE64, add_to_zipfile, inflated
+from ripwrap._system.deflate64 import BROKEN, DEFLATE64, add_to_zipfile, inflated
 from ripwrap._system.safe_open import open_regular_file
 from ripwrap._text import plural
 from ripwrap.errors import Hint, HintedText, RipwrapError
@@ -94,20 +93,7 @@ _COMPRESSED: dict[str, tuple[str, ...]] = {
 }
 """File extensions of each compression, for a file whose first bytes do not tell it."""
 
-_BROKEN = (
-    MemoryError,
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    ValueError,
-)
-"""Errors that the standard library raises for archives that are broken, encrypted or in an unknown format."""
+_BROKEN = (MemoryError, *BROKEN)
 
 
 @dataclass(frozen=True, slots=True)

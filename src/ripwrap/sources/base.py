@@ -5,7 +5,7 @@ from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import Literal, Self, TypeAlias, cast
+from typing import Self, TypeAlias, cast
 
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import Location, PathError
@@ -21,11 +21,6 @@ AnyItems: TypeAlias = ItemIterable | AsyncIterable[Item]
 
 SEPARATOR = "!/"
 """Separator between the path of an archive or document and the name of its member or part: `a.zip!/dir/b.py`."""
-
-InsideFormat: TypeAlias = Literal[
-    "zip", "tar", "gz", "bz2", "xz", "zst", "ipynb", "ipynb-outputs", "pdf", "docx", "xlsx"
-]
-"""Built-in formats of archives, compressed files, notebooks and documents."""
 
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "zip": (".zip", ".whl", ".jar", ".war", ".egg", ".nupkg", ".vsix", ".apk"),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
-from ripwrap._text import plural, shown
+from ripwrap._text import named, plural, shown
 from ripwrap.errors import Hint, HintedText, MissingPackageError, RipwrapError, SearchError
 from ripwrap.models import PathError, PathErrorKind
 from ripwrap.options import check_limit, check_timeout
@@ -278,7 +278,7 @@ class FileSystemSource(Source):
                     yield one
         if not found:
             text = HintedText("no object matches; correct ", Hint("urls", kind="correct"))
-            raise FileNotFoundError(errno.ENOENT, text, ", ".join(map(shown, self._urls[:10])))
+            raise FileNotFoundError(errno.ENOENT, text, named(self._urls))
 
     def _wait(self, task: "_Task[T]") -> T:
         """Return the result of a task."""

@@ -27,7 +27,7 @@ from ripwrap._system.subprocess import (
     wait_for_output,
 )
 from ripwrap._system.windows import IS_WINDOWS, path_entries
-from ripwrap._text import shown
+from ripwrap._text import named, shown
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.options import StrPath
 from ripwrap.sources.repository import RepositoryFinder, prepare
@@ -345,10 +345,6 @@ def _no_directory(cwd: str) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, HintedText(Hint("cwd", kind="correct"), " does not exist"), cwd)
 
 
-_MAX_NAMED = 100
-"""Maximum number of paths in an error."""
-
-
 def holds(root: str, name: str) -> bool:
     """Return True if a file is at a path, or below it."""
     return root in (os.curdir, name) or name.startswith(f"{root}/")
@@ -357,7 +353,7 @@ def holds(root: str, name: str) -> bool:
 def missing_path_error(rev: str, paths: Sequence[str]) -> FileNotFoundError:
     """Return the error for paths that a revision does not have."""
     text = HintedText(f"no such path in {rev}; check ", Hint("paths", kind="correct"))
-    return FileNotFoundError(errno.ENOENT, text, ", ".join(map(shown, paths[:_MAX_NAMED])))
+    return FileNotFoundError(errno.ENOENT, text, named(paths, 100))
 
 
 def relative_path(cwd: str, path: StrPath) -> str:

@@ -198,7 +198,7 @@ def write_tree(directory: str | os.PathLike[str], files: Mapping[str, str | byte
         OSError: A file cannot be written.
     """
     root = Path(directory)
-    contents = [(_relative(path), _content(path, text)) for path, text in files.items()]
+    contents = [_checked(path, text) for path, text in files.items()]
     for path, content in contents:
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -206,16 +206,11 @@ def write_tree(directory: str | os.PathLike[str], files: Mapping[str, str | byte
     return root
 
 
-def _content(path: str, text: str | bytes) -> bytes:
-    """Return the bytes of a file in a tree."""
-    if not isinstance(text, (str, bytes)):
-        raise TypeError(f"the text of {path!r} must be a str or bytes, got {type(text).__name__}")
-    return text.encode() if isinstance(text, str) else text
-
-
-def _relative(path: str) -> PurePath:
-    """Check the path of a file in a tree, and return it."""
+def _checked(path: str, text: str | bytes) -> tuple[PurePath, bytes]:
+    """Check the path and the text of a file in a tree, and return the path and the bytes."""
     checked = PurePath(os.fsdecode(path))
     if not checked.name or checked.anchor or os.pardir in checked.parts:
         raise ValueError(f"a path must be relative and lead to a file in the tree, such as 'src/a.py', got {path!r}")
-    return checked
+    if not isinstance(text, (str, bytes)):
+        raise TypeError(f"the text of {path!r} must be a str or bytes, got {type(text).__name__}")
+    return checked, text.encode() if isinstance(text, str) else text

@@ -190,6 +190,7 @@ _MAX_JSON_CHARS = 12
 _IMPLIED: Mapping[str, Mapping[str, Any]] = {
     **{name: {"outline": True} for name in ("get_symbols_overview", "list_code_definition_names")},
     "list_allowed_directories": {"max_depth": 1},
+    **{name: {"max_depth": 1, "details": True} for name in ("get_file_info", "list_directory_with_sizes")},
 }
 """Arguments that are implied by a name of a tool in another program."""
 

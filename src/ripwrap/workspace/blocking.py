@@ -227,6 +227,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         ignore: list[str] = [],  # noqa: B006 - never changed, and the only default for a list that a schema takes
         limit: int = 1000,
         max_depth: int = 0,
+        details: bool = False,
         include_hidden: bool = False,
         include_ignored: bool = False,
         rev: str = "",
@@ -242,6 +243,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             ignore (list[str]): Globs of files and directories to leave out, e.g. `["*.lock", "docs/generated/**"]`.
             limit (int): Maximum number of files and directories to list; default 1000.
             max_depth (int): Number of levels to list; 0, the default, is no limit.
+            details (bool): Show permissions, size in bytes and time of change of each, as ls -l.
             include_hidden (bool): List hidden files, too.
             include_ignored (bool): List files that .gitignore and the like exclude, too.
             rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
@@ -252,6 +254,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
                 ignore=ignore,
                 limit=limit,
                 max_depth=max_depth,
+                details=details,
                 include_hidden=include_hidden,
                 include_ignored=include_ignored,
                 rev=rev,

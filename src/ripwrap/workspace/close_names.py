@@ -12,9 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import takewhile
 from typing import TypeAlias
 
-from ripwrap._ripgrep.command import files_query, words_query
-from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.page_collector import ListingCollector, TermCounts
+from ripwrap._ripgrep.command import words_query
+from ripwrap._ripgrep.page_collector import TermCounts
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._system.concurrency import CANCELLED, countdown
 from ripwrap._system.windows import IS_WINDOWS
@@ -29,6 +28,7 @@ from ripwrap.workspace.scope import (
     as_name,
     half,
     in_revision,
+    list_files,
     plain_glob,
     unescaped,
     wider,
@@ -73,15 +73,8 @@ async def ask_close_names(run: Runner, scope: Scope, name: str, seconds: float =
         return ""
     compare, most, together = _library()
     left = countdown(seconds)
-    query = files_query(scope.location.cwd, scope.location.paths, scope.options)
-    listing = await run.collect(
-        Step(
-            in_revision(scope, query),
-            lambda: ListingCollector(PathDecoder(), most, allowed=scope.allowed),
-            min(seconds, SECONDS),
-            install=False,
-        )
-    )
+    seconds = min(seconds, SECONDS)
+    listing = await list_files(run, scope, scope.options, seconds, most, allowed=scope.allowed, install=False)
     seconds = min(left() or 0, SECONDS)
     paths = await run.call(lambda: _closest(scope.location.cwd, listing.items(), name, compare, together, seconds))
     return _question([shown_start(scope.location.shown(path)) for path in paths])
@@ -258,14 +251,6 @@ def names_in(run: Runner, scope: Scope) -> HasName:
         globs = [one for glob in (name, f"{name.rstrip('/')}/") for one in anchored(plain_glob(glob), scope.location)]
         wide = wider(scope, LEFT_OUT, half(scope.timeout))
         options: FileOptions = {**wide.options, "glob": globs}
-        query = files_query(scope.location.cwd, scope.location.paths, options)
-        listing = await run.collect(
-            Step(
-                in_revision(scope, query),
-                lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed),
-                wide.timeout,
-            )
-        )
-        return listing.total > 0
+        return (await list_files(run, scope, options, wide.timeout, 1, allowed=scope.allowed)).total > 0
 
     return is_listed

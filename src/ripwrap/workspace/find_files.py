@@ -11,13 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Unpack
 
 from pydantic import BeforeValidator, model_validator
 
-from ripwrap._ripgrep.command import files_query
-from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.page_collector import NO_LIMIT, ListingCollector, path_order
-from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._ripgrep.page_collector import NO_LIMIT, path_order
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap._system.windows import IS_WINDOWS, why_misleading
 from ripwrap._text import as_utf8, nothing_found, plural, shown_path
 from ripwrap.models import PathError
+from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import (
     EXCLUDING,
     Number,
@@ -43,6 +42,7 @@ from ripwrap.workspace.scope import (
     entry_globs,
     file_filter,
     half,
+    list_files,
     scope_of,
     visible_paths,
     wider,
@@ -202,7 +202,7 @@ async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindF
         }[settings.show_denied]
         if found.exact:
             asked = arguments.model_copy(update={"pattern": given})
-            notes += tuple(filter(None, [page_note(call.memory, asked, (found.total,))]))
+            notes += tuple(filter(None, [page_note(call.memory, asked, offset, (found.total,))]))
         nothing = "" if found.total else await _why_none(run, scope, arguments, found)
         if not found.total and found.exact and arguments.entry_type == "file":
             files = file_filter(scope.location, arguments.pattern)
@@ -236,14 +236,8 @@ async def _find(
     if arguments.entry_type == "file" and scope.location.revision is None and not _is_file(scope.location):
         files = file_filter(scope.location, arguments.pattern)
         allowed, cut = await visible_paths(run, scope, files)
-        query = files_query(scope.location.cwd, scope.location.paths, {**scope.options, **files.options})
-        listing = await run.collect(
-            Step(
-                query,
-                lambda: ListingCollector(PathDecoder(), most, allowed=allowed, progress=progress),
-                scope.timeout,
-            )
-        )
+        options: FileOptions = {**scope.options, **files.options}
+        listing = await list_files(run, scope, options, scope.timeout, most, allowed=allowed, progress=progress)
         return _FoundPaths(listing.items(), listing.total, listing.errors, not (listing.timed_out or cut), "rg")
     found = await run.call(lambda: _find_entries(scope, arguments.pattern, arguments.entry_type))
     if progress is not None:

@@ -208,7 +208,7 @@ async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
         notes.append(await other_spellings_note(run, call))
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
     if page.exact:
-        notes.append(page_note(call.memory, arguments, (found.hits, found.files)))
+        notes.append(page_note(call.memory, arguments, offset, (found.hits, found.files)))
     named = [os.fsdecode(one.path) for one in found.named()]
     if (
         page.exact
@@ -377,7 +377,7 @@ async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
         notes.append(await other_spellings_note(run, call))
         notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
     if exact:
-        notes.append(page_note(call.memory, arguments, (found.counted, found.total)))
+        notes.append(page_note(call.memory, arguments, offset, (found.counted, found.total)))
     if exact and found.total <= offset + most:
         names = [item if isinstance(item, str) else item.path for item in found.items()]
         notes.append(await _hidden_matches(run, call, names))

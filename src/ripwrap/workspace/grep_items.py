@@ -1,8 +1,6 @@
 """Searches of `grep_content` in revisions of git, and inside archives and documents.
 
-An item is a file in a revision, or a part of an archive or document. The globs of `deny` exclude items, too, and hidden
-items are left out without `include_hidden`. A revision must be a commit. In the tree object of a subdirectory, paths
-lack the name of the subdirectory, so the globs might not match them.
+`ripwrap.workspace.revision` says what an item is, and which items an answer may name.
 """
 
 import io

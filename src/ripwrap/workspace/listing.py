@@ -28,8 +28,9 @@ from ripwrap._system.overlay import active_overlay
 from ripwrap._text import as_utf8, nothing_found, plural, shown_path
 from ripwrap.errors import BinaryError
 from ripwrap.models import Model, TreeEntry
-from ripwrap.options import FileOptions
+from ripwrap.options import FileOptions, values_of
 from ripwrap.places.where import refuse_places
+from ripwrap.sources.base import SEPARATOR
 from ripwrap.workspace.arguments import (
     Number,
     PathList,
@@ -41,9 +42,10 @@ from ripwrap.workspace.arguments import (
 )
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.notes import denied_note, links_note, scope_notes, shortened
+from ripwrap.workspace.raw_files import info_of_entry
 from ripwrap.workspace.results import ListingEngine, ToolResult
 from ripwrap.workspace.sandbox import RootLocation
-from ripwrap.workspace.scope import ReportProgress, Scope, Settings, exclude_options, scope_of
+from ripwrap.workspace.scope import ReportProgress, Scope, Settings, exclude_options, locate_file, scope_of
 from ripwrap.workspace.tool import ToolCall, ToolSpec
 
 COMMON_DIRECTORIES = frozenset(
@@ -189,8 +191,7 @@ def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> tupl
     """Add directories without files, for `MAX_FOLDER_SECONDS` at most; return links that are left out, and if late."""
     from ripwrap.workspace.walk import ScopeWalk
 
-    given = options.get("glob") or ()
-    globs = [given] if isinstance(given, str) else [*given]
+    globs = [*values_of(options, "glob")]
     globs += [f"{glob[:-3]}/" for glob in globs if glob.startswith("!") and glob.endswith("/**")]  # the directory, too
     if tree.all_common:  # the content of these directories is not listed, and they may be large
         globs += [f"!{name}/" for name in sorted(COMMON_DIRECTORIES)]
@@ -231,6 +232,7 @@ class TreeOptions(VisibilityOptions, total=False):
 class LsOptions(TreeOptions, total=False):
     """Options of `ls()` besides `path`."""
 
+    details: bool
     ignore: list[str]
 
 
@@ -241,6 +243,7 @@ class LsArguments(ToolArguments, frozen=True):
     ignore: StringList = []  # noqa: RUF012 - Pydantic copies it
     limit: Number = 1000
     max_depth: Number = 0
+    details: bool = False
     include_hidden: bool = False
     include_ignored: bool = False
     rev: Rev = ""
@@ -268,6 +271,7 @@ class ListEntry(Model, frozen=True):
         closed: True for a directory that is named but not listed, such as `node_modules`.
         denied: True for a file or directory that the tools may name but not open.
         truncated: For a `[N truncated]` line, number of entries of `path` that are left out; else 0.
+        details: Permissions, size in bytes and time of the last change, if `details` is set; else empty.
     """
 
     path: str
@@ -277,10 +281,11 @@ class ListEntry(Model, frozen=True):
     closed: bool = False
     denied: bool = False
     truncated: int = 0
+    details: str = ""
 
     def structured(self) -> str | dict[str, Any]:
-        """Return the path, with a slash for a directory; an object if `closed`, `denied` or `truncated` is set."""
-        if self.closed or self.denied or self.truncated:
+        """Return the path, with a slash for a directory; an object if there is more to say."""
+        if self.closed or self.denied or self.truncated or self.details:
             return self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "depth"})
         return f"{self.path}/" if self.is_dir else self.path
 
@@ -325,13 +330,13 @@ class ListResult(ToolResult, frozen=True):
             return
         dash, indent = ("- ", "  ") if self.layout == "ls" else ("", "    ")
         if [entry.path for entry in self.entries] == [self.path]:  # a file
-            yield f"{dash}{shown_path(self.path)}"
+            yield f"{dash}{shown_path(self.path)}{_details(self.entries[0])}"
             return
         if self.layout == "ls":
             yield f"- {shown_path(self.path.rstrip(os.sep))}/"
         for entry in self.entries:
             depth = entry.depth + (self.layout == "ls")
-            yield f"{indent * depth}{dash}{_name(entry)}"
+            yield f"{indent * depth}{dash}{_name(entry)}{_details(entry)}"
 
 
 def _name(entry: ListEntry) -> str:
@@ -341,6 +346,10 @@ def _name(entry: ListEntry) -> str:
     if entry.denied:
         return f"{name}{'/' * entry.is_dir} [denied]"
     return f"{name}/ [not listed]" if entry.closed else f"{name}/" if entry.is_dir else name
+
+
+def _details(entry: ListEntry) -> str:
+    return f"  [{entry.details}]" if entry.details else ""
 
 
 MIN_ENTRY_CHARS = 4
@@ -355,7 +364,41 @@ _LOGGER = logging.getLogger("ripwrap")
 
 async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
     """List everything below a path with rg, or with Python code if rg cannot be used."""
-    return await _list(call, arguments, arguments.ignore, layout="ls")
+    run, settings = call.run, call.settings
+    if SEPARATOR in arguments.path and "\0" not in arguments.path:  # perhaps a member of an archive
+        with suppress(IsADirectoryError):
+            location = await run.call(lambda: locate_file(settings, arguments.path, arguments.rev))
+            if location.revision is not None and not arguments.rev:
+                return await run.call(lambda: _member(settings, location, details=arguments.details))
+    return await _list(call, arguments, arguments.ignore, layout="ls", details=arguments.details)
+
+
+def _member(settings: Settings, location: RootLocation, *, details: bool) -> ListResult:
+    """Return the listing of a member of an archive."""
+    about = _details_of(settings, location, location.paths[0]) if details else ""
+    name = location.name
+    return ListResult(
+        root=as_utf8(location.cwd),
+        path=name,
+        layout="ls",
+        entries=(ListEntry(path=name, name=name, depth=0, details=about),),
+        total_files=1,
+        exact=True,
+        truncated=False,
+        message="1 file.",
+        engine="python",
+    )
+
+
+def _details_of(settings: Settings, location: RootLocation, path: str) -> str:
+    """Return permissions, size and time of a path on the disk; the size of a single file in a revision or archive."""
+    with suppress(OSError):
+        if location.revision is None:
+            return info_of_entry(location, path).details
+        if location.is_file:
+            with location.revision.open(path, settings.timeout) as file:
+                return plural(sum(map(len, iter(lambda: file.read(1 << 20), b""))), "byte")
+    return ""
 
 
 async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
@@ -364,7 +407,12 @@ async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
 
 
 async def _list(
-    call: ToolCall, arguments: LsArguments | TreeArguments, ignore: Sequence[str], *, layout: Layout
+    call: ToolCall,
+    arguments: LsArguments | TreeArguments,
+    ignore: Sequence[str],
+    *,
+    layout: Layout,
+    details: bool = False,
 ) -> ListResult:
     """List a revision with git and Python code, and anything else with rg; for `ls`, also without rg."""
     run, settings = call.run, call.settings
@@ -390,8 +438,9 @@ async def _list(
             _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
             engine, tree = "python", await run.call(lambda: walk_tree(scope, new, options))
         listed = await run.call(lambda: _with_folders(settings, scope, tree, options))
+        limit = arguments.limit
         return await run.call(
-            lambda: _tree_result(settings, listed, tree, arguments.limit, engine=engine, layout=layout)
+            lambda: _tree_result(settings, listed, tree, limit, engine=engine, layout=layout, details=details)
         )
 
 
@@ -421,7 +470,14 @@ def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options:
 
 
 def _tree_result(
-    settings: Settings, scope: Scope, tree: TreeCollector, limit: int, *, engine: ListingEngine, layout: Layout
+    settings: Settings,
+    scope: Scope,
+    tree: TreeCollector,
+    limit: int,
+    *,
+    engine: ListingEngine,
+    layout: Layout,
+    details: bool = False,
 ) -> ListResult:
     """Return the tree with as many entries as `limit` and `max_chars` allow."""
     location, exact = scope.location, not tree.timed_out
@@ -435,7 +491,7 @@ def _tree_result(
         return ordered.get(id(directory)) or ordered.setdefault(id(directory), in_order(directory))
 
     def result(arranged: Iterable[TreeEntry]) -> ListResult:
-        entries = tuple(_entry(location, tree, entry) for entry in arranged) if limit else ()
+        entries = tuple(_entry(settings, location, tree, entry, details=details) for entry in arranged) if limit else ()
         cut = any(entry.truncated for entry in entries) or (not limit and bool(tree.root))
         return ListResult(
             root=as_utf8(location.cwd),
@@ -453,6 +509,9 @@ def _tree_result(
     notes = scope_notes(scope, tree.errors, timed_out=tree.timed_out, engine=engine)
     if layout == "ls":
         notes = (*notes, *_roots_note(settings, location))
+    if details and not tree.is_file and not location.paths[1:]:
+        about = _details_of(settings, location, location.paths[0])
+        notes = (*notes, f"{shown_path(location.name)} itself: {about}.") if about else notes
     if floor <= most:
         fitted = shortened(lambda count: result(arrange(tree.root, max(count, floor), order)), most, settings.max_chars)
         if len(str(fitted)) <= settings.max_chars:
@@ -482,16 +541,21 @@ def _first_level(root: TreeDirectory, count: int, order: Order) -> Iterator[Tree
         yield TreeEntry(path="", name=f"[{left} truncated]", depth=0, truncated=left)
 
 
-def _entry(location: RootLocation, tree: TreeCollector, entry: TreeEntry) -> ListEntry:
+def _entry(
+    settings: Settings, location: RootLocation, tree: TreeCollector, entry: TreeEntry, *, details: bool
+) -> ListEntry:
     start = "" if location.paths[1:] else os.path.dirname(location.paths[0]) if tree.is_file else location.paths[0]
+    path = os.path.normpath(os.path.join(start, entry.path))
+    is_plain = details and not entry.truncated and entry.path not in tree.denied
     return ListEntry(
-        path=location.shown(os.path.normpath(os.path.join(start, entry.path))),
+        path=location.shown(path),
         name=as_utf8(entry.name),
         depth=entry.depth,
         is_dir=entry.is_dir,
         closed=entry.is_dir and entry.path in tree.closed,
         denied=entry.path in tree.denied,
         truncated=entry.truncated,
+        details=_details_of(settings, location, path) if is_plain else "",
     )
 
 
@@ -573,6 +637,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
         ignore: list[str] = [],  # noqa: B006 - never changed, and the only default for a list that a schema takes
         limit: int = 1000,
         max_depth: int = 0,
+        details: bool = False,
         include_hidden: bool = False,
         include_ignored: bool = False,
         rev: str = "",
@@ -588,6 +653,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
             ignore (list[str]): Globs of files and directories to leave out, e.g. `["*.lock", "docs/generated/**"]`.
             limit (int): Maximum number of files and directories to list; default 1000.
             max_depth (int): Number of levels to list; 0, the default, is no limit.
+            details (bool): Show permissions, size in bytes and time of change of each, as ls -l.
             include_hidden (bool): List hidden files, too.
             include_ignored (bool): List files that .gitignore and the like exclude, too.
             rev (str): List a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
@@ -598,6 +664,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
                 ignore=ignore,
                 limit=limit,
                 max_depth=max_depth,
+                details=details,
                 include_hidden=include_hidden,
                 include_ignored=include_ignored,
                 rev=rev,

@@ -61,9 +61,13 @@ def _masked(redact: Redaction, content: bytes, timeout: float | None) -> bytes:
 
 def info_of(location: RootLocation) -> FileInfo:
     """Return a file's or directory's kind, size, and time of the last change; blocking."""
-    target = os.path.normpath(os.path.join(location.cwd, location.paths[0]))
-    state = os.stat(location.cwd if location.several else target)
-    return _info(location.name, as_utf8(os.path.basename(location.cwd if location.several else target)), state)
+    target = os.path.normpath(os.path.join(location.cwd, *(() if location.several else location.paths[:1])))
+    return _info(location.name, as_utf8(os.path.basename(target)), os.stat(target))
+
+
+def info_of_entry(location: RootLocation, path: str) -> FileInfo:
+    """Return what `info_of()` does about a path that a listing of a location prints; a link is not followed."""
+    return _info(location.shown(path), as_utf8(os.path.basename(path)), os.lstat(os.path.join(location.cwd, path)))
 
 
 def _info(path: str, name: str, state: os.stat_result) -> FileInfo:
@@ -71,7 +75,8 @@ def _info(path: str, name: str, state: os.stat_result) -> FileInfo:
     size, time = None if is_dir else state.st_size, None
     with suppress(OverflowError, OSError, ValueError):  # file systems can store years after 9999
         time = datetime.fromtimestamp(state.st_mtime, UTC)
-    return FileInfo(path=path, name=name, is_dir=is_dir, size=size, modified_at=time)
+    mode = stat.filemode(state.st_mode)
+    return FileInfo(path=path, name=name, is_dir=is_dir, size=size, modified_at=time, mode=mode)
 
 
 def entries_of(sandbox: Sandbox, path: str, deadline: Deadline) -> tuple[FileInfo, ...]:

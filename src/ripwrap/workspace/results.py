@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
-from ripwrap._text import cut_text, shown, shown_path
+from ripwrap._text import cut_text, plural, shown, shown_path
 from ripwrap.models import Model
 
 Values: TypeAlias = dict[str, Any]
@@ -197,6 +197,7 @@ class FileInfo(Model, frozen=True):
         size: Size of the file in bytes; `None` for a directory, and for a path that cannot be read, such as a broken
             link.
         modified_at: Time of the last change; `None` if it cannot be read, or if Python does not support the year.
+        mode: Kind and permissions as `ls -l` shows them, such as `-rw-r--r--`; empty if they cannot be read.
     """
 
     path: str
@@ -204,3 +205,11 @@ class FileInfo(Model, frozen=True):
     is_dir: bool
     size: int | None = None
     modified_at: datetime | None = None
+    mode: str = ""
+
+    @property
+    def details(self) -> str:
+        """Mode, size and time as a text such as `-rw-r--r--, 12 bytes, 2026-03-01T12:00:00Z`."""
+        size = None if self.size is None else plural(self.size, "byte")
+        time = None if self.modified_at is None else f"{self.modified_at:%Y-%m-%dT%H:%M:%SZ}"
+        return ", ".join(filter(None, (self.mode, size, time)))

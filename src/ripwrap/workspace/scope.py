@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias, cast
 
 from ripwrap._ripgrep.command import check_text, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.page_collector import ListingCollector
+from ripwrap._ripgrep.page_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._system.subprocess import TemporaryFolder
@@ -270,6 +270,26 @@ def in_revision(scope: Scope, query: Query) -> Query:
     return in_items(replace(query, paths=()), place)
 
 
+async def list_files(
+    run: Runner,
+    scope: Scope,
+    options: FileOptions,
+    timeout: float | None,  # noqa: ASYNC109 - a limit for rg
+    most: int = NO_LIMIT,
+    *,
+    allowed: PathFilter | None,
+    progress: ReportProgress | None = None,
+    install: bool = True,
+) -> ListingCollector[str]:
+    """List the files of a scope with these options of rg; of them, keep the first `most` paths."""
+    query = in_revision(scope, files_query(scope.location.cwd, scope.location.paths, options))
+
+    def collector() -> ListingCollector[str]:
+        return ListingCollector(PathDecoder(), most, allowed=allowed, progress=progress)
+
+    return await run.collect(Step(query, collector, timeout, install=install))
+
+
 def _item_filter(scope: Scope, *, hidden: bool) -> PathFilter:
     from ripwrap.workspace.revision import ItemFilter
 
@@ -362,10 +382,7 @@ async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[P
     # rg's --glob overrides ignore files (ripgrep#865), so only the files that rg lists without it are visible.
     types = {name: value for name, value in files.options.items() if name in ("type", "type_add")}
     options = cast("FileOptions", {**scope.options, **types})
-    query = files_query(scope.location.cwd, scope.location.paths, options)
-    listing = await run.collect(
-        Step(query, lambda: ListingCollector(PathDecoder(), allowed=scope.allowed), half(scope.timeout))
-    )
+    listing = await list_files(run, scope, options, half(scope.timeout), allowed=scope.allowed)
     return frozenset(listing.every()).__contains__, listing.timed_out
 
 

@@ -28,7 +28,30 @@ def content_matches(
     """Return the matches of a file as an answer shows them: secrets masked, long lines cut to what is near it."""
 
     def clipped(line: Match | Context) -> str:
-        return _clipped(line, max_line, max_chars, redactor)
+        """Return the lines of a match or of its context, as the answer shows them.
+
+        Secrets are masked. Of a long line, only the text around its first match is shown. Lines that do not fit into an
+        answer of `max_chars` characters are left out, as a whole file may be one match.
+        """
+        spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
+        parts: list[tuple[str, Span | None]] = []
+        start = at = 0
+        left = max_chars
+        for number, part in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
+            end = start + len(part)
+            while at < len(spans) and spans[at][1] <= start:  # the spans are in order, as the lines are
+                at += 1
+            near = spans[at] if at < len(spans) and spans[at][0] < end else None
+            hit = near and (max(near[0], start) - start, min(near[1], end) - start)
+            parts.append((part, hit) if redactor is None else _masked(part, hit, number, max_line, redactor))
+            left -= min(len(parts[-1][0].rstrip("\r")), max_line) + 1
+            if left < 0:
+                break
+            start = end + 1
+        text = "\n".join(part for part, _ in parts)
+        if len(text) <= max_line:
+            return shown(text, lines=True)
+        return "\n".join(shown(_around(part, hit, max_line), lines=True) for part, hit in parts)
 
     def context_lines(context: Iterable[Context]) -> Iterable[str]:
         for line in context:
@@ -72,33 +95,6 @@ def snippet(text: str, lines: int, max_line: int) -> str:
     if lines and not has_text(parts[lines:]):
         lines = len(parts)
     return "\n".join(shown(_around(line, None, max_line), lines=True) for line in parts[:lines])
-
-
-def _clipped(line: Match | Context, max_line: int, most: int, redactor: Redactor | None) -> str:
-    """Return the lines of a match or of its context, as the answer shows them.
-
-    Secrets are masked. Of a long line, only the text around its first match is shown. Lines that do not fit into an
-    answer of `most` characters are left out, as a whole file may be one match.
-    """
-    spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
-    parts: list[tuple[str, Span | None]] = []
-    start = at = 0
-    left = most
-    for number, part in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
-        end = start + len(part)
-        while at < len(spans) and spans[at][1] <= start:  # the spans are in order, as the lines are
-            at += 1
-        near = spans[at] if at < len(spans) and spans[at][0] < end else None
-        hit = near and (max(near[0], start) - start, min(near[1], end) - start)
-        parts.append((part, hit) if redactor is None else _masked(part, hit, number, max_line, redactor))
-        left -= min(len(parts[-1][0].rstrip("\r")), max_line) + 1
-        if left < 0:
-            break
-        start = end + 1
-    text = "\n".join(part for part, _ in parts)
-    if len(text) <= max_line:
-        return shown(text, lines=True)
-    return "\n".join(shown(_around(part, hit, max_line), lines=True) for part, hit in parts)
 
 
 def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: Redactor) -> tuple[str, Span | None]:

@@ -10,7 +10,7 @@ import inspect
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Hashable, Mapping
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -29,19 +29,6 @@ MAX_CALLS = 1_000
 
 MIN_CHARS = 300
 """Minimum length of an answer that is not shown again, in characters; a shorter one costs little."""
-
-
-class PagedArguments(Protocol):
-    """Arguments of a tool whose answers have pages."""
-
-    @property
-    def offset(self) -> int:
-        """Number of results before the page."""
-        ...
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Hashable:
-        """Return the arguments with other values."""
-        ...
 
 
 class Remembered(NamedTuple):
@@ -69,10 +56,10 @@ class Memory:
         return None if before is None else Remembered(before[0], now - before[1])
 
 
-def page_note(memory: Memory, arguments: PagedArguments, counts: tuple[int | None, ...]) -> str:
+def page_note(memory: Memory, arguments: ToolArguments, offset: int, counts: tuple[int | None, ...]) -> str:
     """Return a sentence if the counts of all results are others than on the page before; empty if they are the same."""
     before = memory.exchange(arguments.model_copy(update={"offset": 0}), counts)
-    if not arguments.offset or before is None or before.value == counts:
+    if not offset or before is None or before.value == counts:
         return ""
     return "Files have changed since the page before, so results may be missing or shown twice; offset=0 begins anew."
 
