@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import pytest
@@ -81,7 +81,7 @@ def source(text: str, path: str = "a.py") -> SourceText:
 
 def shown(query: str, text: str, path: str = "a.py") -> list[str]:
     parsed = parse_query(query)
-    best = best_passages(parsed, dict.fromkeys(parsed.words, 1.0), text, source(text, path).code)
+    best = best_passages(parsed, text, source(text, path).code)
     return [text[chunk.start : chunk.end] for chunk, *_ in best]
 
 
@@ -96,7 +96,7 @@ def test_definition_has_a_word_in_the_form_in_which_a_query_has_it(word: str) ->
     """`FTS5` was counted as `fts` and `5`, but searched as `fts5`."""
     text = f"def send():\n    return 1\n\n\ndef load():\n    return {word}\n"
     query = parse_query(f"how are rows of {word} read")
-    (best,) = best_passages(query, dict.fromkeys(query.words, 1.0), text, source(text).code)
+    (best,) = best_passages(query, text, source(text).code)
     assert text[best.chunk.start :].startswith("def load")
 
 
@@ -118,11 +118,38 @@ def test_long_definition_is_shown_from_its_beginning_or_where_the_words_are() ->
     assert "discount_of_voucher" in inner and len(inner) <= MAX_CHUNK_CHARS
 
 
+@pytest.mark.parametrize("query", ["load", "where is load defined"])
+def test_a_name_asks_for_all_parts_of_a_long_definition(query: str) -> None:
+    begin, end = PYTHON.index("    def load"), PYTHON.index("    # The invoice")
+    parts = list(takewhile(PYTHON[begin:end].__contains__, shown(query, PYTHON)))
+    assert "".join(parts).split() == PYTHON[begin:end].split() and len(parts) > 1
+    assert len([one for one in shown("load the orders", PYTHON) if "step_" in one]) == 1
+
+
 def test_words_of_the_title_may_be_left_out() -> None:
     body = "\n".join(f"`rareword{number}` " * 4 for number in range(40))
     query = parse_query(f"add get data\n\n{body}")
     assert not {*query.title} & {*query.words}
     assert shown(query.text, "def get_data():\n    return rareword1\n")
+
+
+SHELF = "class Shelf:\n    sorted_books = by_title\n\n    def rows(self):\n        return sorted_books, by_title\n\n\n"
+MACRO = "def macro_body(frame):\n    return frame\n\n\ndef dump_macro(frame):\n    return definition_of(frame)\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("sorted books by their title", "    def rows"),  # the class has the words, too, in fewer lines
+        ("shelf", "class Shelf"),
+        ("Shelf", "class Shelf"),
+        ("where is Shelf defined", "class Shelf"),
+        ("dump the definition of a macro in the frame by macro_body", "def dump_macro"),
+        ("macro_body", "def macro_body"),
+    ],
+)
+def test_a_name_asks_for_its_definition_and_a_description_for_a_function(query: str, first: str) -> None:
+    assert shown(query, f"{SHELF}{MACRO}")[0].startswith(first)
 
 
 def test_definition_of_a_symbol_comes_first() -> None:
@@ -155,10 +182,10 @@ def test_more_definitions_are_shown_of_better_files(depth: Depth) -> None:
 
     texts = {f"{number}.py": text(number) for number in range(8)}
     ranked = [RankedCandidate(candidate(path, "import os\n"), 9.0 - place) for place, path in enumerate(texts)]
-    query, worths = parse_query("send"), {"send": 1.0}
+    query = parse_query("send")
 
     def places(limit: int | None) -> list[tuple[str, int, float]]:
-        found = show_passages(query, worths, ranked, lambda one: source(texts[one.path]), limit, depth)
+        found = show_passages(query, ranked, lambda one: source(texts[one.path]), limit, depth)
         return [(one.candidate.path, one.candidate.start_line, one.score) for one in found]
 
     found = places(None)
@@ -173,9 +200,8 @@ def test_more_definitions_are_shown_of_better_files(depth: Depth) -> None:
 def test_a_deep_answer_lowers_further_definitions_less() -> None:
     ranked = [RankedCandidate(candidate("a.py", "import os\n"), 3.0)]
     query = parse_query("invoice of a customer send")
-    worths = dict.fromkeys(query.words, 1.0)
     (_, broad), (_, deep) = (
-        [one.score / 3.0 for one in show_passages(query, worths, ranked, lambda _: source(PYTHON), 2, depth)]
+        [one.score / 3.0 for one in show_passages(query, ranked, lambda _: source(PYTHON), 2, depth)]
         for depth in (BROAD, DEEP)
     )
     assert 0 < broad < deep < 1
@@ -186,7 +212,7 @@ def test_further_definitions_are_shown_once_and_only_definitions() -> None:
     head, copied = "# send rows\n" * 80, f"def send_copied(rows):\n{BODY}"
     texts = {f"{name}.py": f"{head}\ndef send_{name}(rows):\n    send(rows)\n\n{copied}" for name in ("a", "b", "c")}
     ranked = [RankedCandidate(candidate(path, "import os\n"), 9.0 - place) for place, path in enumerate(texts)]
-    found = show_passages(parse_query("send"), {"send": 1.0}, ranked, lambda one: source(texts[one.path]), None, DEEP)
+    found = show_passages(parse_query("send"), ranked, lambda one: source(texts[one.path]), None, DEEP)
     lines = [(one.candidate.path, one.candidate.content.text() or "") for one in found]
     assert sum("def send_copied" in text for _, text in lines) == 1
     assert {path for path, text in lines if "def send_" in text and "copied" not in text} == {*texts}
@@ -197,8 +223,7 @@ def test_a_definition_of_less_value_comes_behind_better_files() -> None:
     texts = {"a.py": PYTHON + "# filler\n" * 100, "b.py": PYTHON}
     ranked = [RankedCandidate(candidate(path, "import os\n"), 3.0 - place) for place, path in enumerate(texts)]
     query = parse_query("invoice of a customer send")
-    worths = dict.fromkeys(query.words, 1.0)
-    found = show_passages(query, worths, ranked, lambda one: source(texts[one.path]), None)
+    found = show_passages(query, ranked, lambda one: source(texts[one.path]), None)
     assert [one.candidate.path for one in found][:2] == ["a.py", "b.py"]
     assert found[0].candidate.content.text() == found[1].candidate.content.text()
 
@@ -206,10 +231,10 @@ def test_a_definition_of_less_value_comes_behind_better_files() -> None:
 def test_a_class_and_its_first_method_are_one_result() -> None:
     ranked = [RankedCandidate(candidate("a.py", "import os\n"), 3.0)]
     query = parse_query("carts send")
-    found = show_passages(query, dict.fromkeys(query.words, 1.0), ranked, lambda _: source(PYTHON), None)
+    found = show_passages(query, ranked, lambda _: source(PYTHON), None)
     carts = "class Carts:\n    def send(self):\n        return 1\n\n\n"
     assert [carts in (one.candidate.content.text() or "") for one in found] == [True, *[False] * (len(found) - 1)]
-    assert sum("def send" in (one.candidate.content.text() or "") for one in found) == 1
+    assert sum("        return 1" in (one.candidate.content.text() or "") for one in found) == 1
 
 
 HEAD = "class Basket:\n    size = 1\n\n"
@@ -236,7 +261,7 @@ def test_class_is_shown_with_the_methods_that_fit(number: int, lines: int) -> No
 def results(query: str, text: str) -> list[str | None]:
     ranked = [RankedCandidate(candidate("a.py", "import os\n"), 3.0)]
     parsed = parse_query(query)
-    found = show_passages(parsed, dict.fromkeys(parsed.words, 1.0), ranked, lambda _: source(text), None)
+    found = show_passages(parsed, ranked, lambda _: source(text), None)
     return [one.candidate.content.text() for one in found]
 
 
@@ -255,10 +280,7 @@ def test_neighbours_that_are_long_together_are_two_results() -> None:
 @pytest.mark.parametrize("text", ["x\n", "", "x = 1\n" * (MAX_TEXT_CHARS // 6 + 1), None])
 def test_short_very_long_and_unreadable_files_keep_their_chunks(text: str | None) -> None:
     ranked = [RankedCandidate(candidate("a.py", "x\n"), 1.0)]
-    assert (
-        show_passages(parse_query("x"), {"x": 1.0}, ranked, lambda _: text if text is None else source(text), None)
-        == ranked
-    )
+    assert show_passages(parse_query("x"), ranked, lambda _: text if text is None else source(text), None) == ranked
 
 
 def test_rank_and_index_show_the_same_definitions(plant: Plant, rg: RgBinary) -> None:
@@ -291,7 +313,7 @@ def test_texts_are_read_only_for_results() -> None:
         return source(PYTHON)
 
     ranked = (RankedCandidate(candidate(f"{number}.py", "x\n"), 9.0 - number) for number in range(9))
-    assert len(show_passages(parse_query("send"), {"send": 1.0}, ranked, source_of, 2)) == 2
+    assert len(show_passages(parse_query("send"), ranked, source_of, 2)) == 2
     assert {*read} == {"0.py", "1.py"}  # as many as results, although the first one has two of them
 
 

@@ -455,7 +455,7 @@ def rank_contents(
     read_code(sources, min(PARSE_SECONDS, deadline.left()))
     pool = _pool(query, sources, copies, deadline, worths)
     ranked = rank_candidates(query, pool, worths=worths, evidence=evidence)
-    for entry in show_passages(query, worths, ranked, source_of, limit, depth):
+    for entry in show_passages(query, ranked, source_of, limit, depth):
         deadline.check()
         results.append(to_ranked_chunk(query, entry, of_path[entry.candidate.path]))
     return results

@@ -2,7 +2,8 @@
 
 A file is found by its chunks, which end at a number of characters. What is shown of it is a definition. So the text of
 the file is split at the lines where definitions begin, and each definition is compared with the query: by its words,
-which count more if fewer definitions of the file have them, and by its name.
+which count more if fewer definitions of the file have them, and by its name. The words of other files do not matter:
+a word that is rare in all files, but frequent in this one, does not tell its definitions apart.
 """
 
 import math
@@ -29,6 +30,9 @@ _NAME_SHARE = 1.0
 """Weight of the name of a definition; the weight of its words is 1."""
 _BM25_K1, _BM25_B = 2.5, 0.8
 """BM25's k1 and b: further matches of a word count little, and long definitions have a disadvantage."""
+_NO_FUNCTION = 0.5
+"""Factor for a class without its methods, and for the lines around definitions: descriptions are mostly of functions.
+"""
 _INNER_FACTOR = 2.0
 """Factor by which an inner part of a long definition must be better than its first part to be shown instead."""
 _MAX_GAP_CHARS = 4
@@ -46,6 +50,7 @@ class _Unit(NamedTuple):
     names: Collection[str]
     chars: int
     depth: float
+    is_function: bool
 
 
 class Choice(NamedTuple):
@@ -71,7 +76,6 @@ DEEP = Depth((10, 10, 8, 5, 3, 2, 1), 0.3)
 
 def show_passages(
     query: WordQuery,
-    worths: Mapping[str, float],
     ranked: Iterable[RankedCandidate],
     source_of: Callable[[ChunkCandidate], SourceText | None],
     limit: int | None,
@@ -100,7 +104,7 @@ def show_passages(
         text = "" if source is None else source.text
         most = depth.definitions[min(len(shown), len(depth.definitions) - 1)]
         splits = source is not None and MAX_CHUNK_CHARS < len(text) <= MAX_TEXT_CHARS
-        best = best_passages(query, worths, text, source.code) if source is not None and splits else []
+        best = best_passages(query, text, source.code) if source is not None and splits else []
         best = _joined([*best[:1], *(found for found in best[1:] if found.is_definition)][:most])
         shown[one.path] = [found.chunk for found in best] or [Chunk(0, 0, one.start_line, one.end_line)]
         if not best:
@@ -112,7 +116,7 @@ def show_passages(
             texts.add(content)
             passage = replace(one, start_line=chunk.start_line, end_line=chunk.end_line, content=TextContent(content))
             score = entry.score * min(1.0, value / best[0].value if best[0].value else 1.0) ** depth.power
-            reasons = ["a further definition in its file"] if number else entry.reasons
+            reasons = ["a further definition, or part of one, in its file"] if number else entry.reasons
             entries.append(RankedCandidate(passage, score if number else entry.score, reasons))
     entries.sort(key=lambda entry: -entry.score)
     return entries[:limit]
@@ -142,14 +146,15 @@ def _whole(one: Chunk, other: Chunk) -> Chunk | None:
     return first._replace(end=second.end, end_line=second.end_line)
 
 
-def best_passages(query: WordQuery, worths: Mapping[str, float], text: str, code: CodeNames) -> list[Choice]:
+def best_passages(query: WordQuery, text: str, code: CodeNames) -> list[Choice]:
     """Return a passage of each definition that has a word of the query, the best first.
 
-    Definitions of a symbol of the query come first.
+    If the query is a name, all parts of its definitions come first; the case of letters does not matter.
     """
     units = _units(text, code)
-    defining = [row for row, name in code.names if to_nfc(name) in query.symbols]
-    worths = query.weighted(worths)
+    asked = {symbol.casefold() for symbol in query.symbols if query.symbolic}
+    defining = [row for row, name in code.names if to_nfc(name).casefold() in asked]
+    worths = query.weighted(dict.fromkeys(query.words, 1.0))
     symbols: Mapping[str, float] = {} if query.long is None else query.long.symbols
     wanted = {rough_stem(word): worths[word] for word in reversed(query.words)}
     every_count = iter(count_stems(text, [one for unit in units for one in unit.passages], wanted))
@@ -175,6 +180,7 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str, code
             (max(name_share(name, query.title, of_word), symbols.get(name, 0.0)) for name in unit.names), default=0.0
         )
         worth = of_words(of_units[place], unit.chars) + _NAME_SHARE * named
+        worth *= 1.0 if unit.is_function else _NO_FUNCTION
         first = shown = unit.passages[0]
         if len(unit.passages) > 1:
             sizes = (one.end - one.start for one in unit.passages)
@@ -184,7 +190,8 @@ def best_passages(query: WordQuery, worths: Mapping[str, float], text: str, code
         defines = bisect_left(defining, first.start_line - 1) < bisect_left(defining, first.end_line)
         if worth or defines:
             chunk = _with_inner(units, place) if shown is first else shown
-            found.append((defines and query.long is None, Choice(chunk, worth, bool(unit.names))))
+            rest = unit.passages[1:] if defines and shown is first else ()  # a name asks for its whole definition
+            found += [(defines, Choice(one, worth, bool(unit.names))) for one in (chunk, *rest)]
     found.sort(key=lambda one: (not one[0], -one[1].value, one[1].chunk.start))
     return [choice for _, choice in found]
 
@@ -209,16 +216,17 @@ def _units(text: str, code: CodeNames) -> tuple[_Unit, ...]:
     if len(code.definitions) > _MAX_DEFINITIONS:
         return ()
     named = dict(code.names)
-    begins: dict[int, tuple[float, list[str]]] = {}
+    begins: dict[int, tuple[float, bool, list[str]]] = {}
     depths: list[int] = []
     for one in code.definitions:
         depths.append(depths[one.parent] + 1 if one.parent >= 0 else 0)
         name = to_nfc(named.get(one.line, ""))
         if name and len(name) <= MAX_WORD_CHARS:
             around = code.definitions[one.parent].name if one.parent >= 0 else ""
-            _, names = begins.setdefault(max(one.first, one.line - _MAX_LEAD_LINES), (depths[-1], []))
+            first = max(one.first, one.line - _MAX_LEAD_LINES)
+            *_, names = begins.setdefault(first, (depths[-1], one.kind == "function", []))
             names += [name, f"{around}_{name}"] if around else [name]
-    begins.setdefault(0, (math.inf, []))
+    begins.setdefault(0, (math.inf, False, []))
     order = sorted(begins)
     offsets = list(accumulate(map((1).__add__, map(len, lines)), initial=0))
     units: list[_Unit] = []
@@ -228,5 +236,6 @@ def _units(text: str, code: CodeNames) -> tuple[_Unit, ...]:
         chunks = without_blank_lines(piece, window_chunks(piece))
         passages = [chunk.moved(offsets[first], first) for chunk in chunks]
         if passages:
-            units.append(_Unit(passages, begins[first][1], len(piece), begins[first][0]))
+            depth, is_function, names = begins[first]
+            units.append(_Unit(passages, names, len(piece), depth, is_function))
     return tuple(units)

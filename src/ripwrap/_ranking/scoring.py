@@ -9,7 +9,6 @@ The score of a file is 1 plus the sum of the parts below. Each part except the f
 - named: the query has the name of the file, such as `package.json`; more than all other parts together.
 - defines: a chunk defines a symbol of the query.
 - exact name: the name of the file consists of one to three consecutive words of the query.
-- first word: the name of the file has the first word of the query; a later word counts less.
 - path, directory: words of the query in the whole path, and in the directory of the file.
 - near: words that are consecutive in the query are near each other in a chunk.
 - vectors: the similarity of embeddings between the query and the most similar chunk of the file.
@@ -107,9 +106,7 @@ PATH_WEIGHT = 2.0
 
 EXACT_NAME = 0.3
 """Weight, in the score of a file, of a file name that consists of one to three consecutive words of the query."""
-FIRST_WORD = 0.3
-"""Weight, in the score of a file, of the first word of the query in the file name; later words count less."""
-PATH_WORDS = 0.3
+PATH_WORDS = 0.4
 """Weight, in the score of a file, of words of the query in the path."""
 FOLDER_WORDS = 0.5
 """Weight, in the score of a file, of words of the query in the name of the directory that has the file."""
@@ -128,8 +125,6 @@ DEFINES = 0.55
 """Weight, in the score of a file, of a definition of a symbol (name) of the query."""
 DEFINES_ASKED = 3.0
 """Weight of a definition if the query asks for a definition; this weight puts it before all uses of the name."""
-LONG_FIRST_WORD, LONG_PATH_WORDS = 0.15, 0.2
-"""`FIRST_WORD` and `PATH_WORDS` for a long query; an exact name has no weight, as many names are words of the title."""
 LONG_DEFINES = 1.0
 """Weight, for a long query, of definitions of its symbols; a symbol that several files define counts for each file by 1
 divided by their number.
@@ -356,16 +351,13 @@ def score_paths(query: WordQuery, paths: Mapping[str, bool], worths: Mapping[str
 def _add_paths(files: Sequence[_ScoredFile], query: WordQuery, worths: Mapping[str, float]) -> None:
     """Add the parts that depend on the paths of the files to their scores."""
     title = _title_worths(query, worths)
-    first_word, path_words = (FIRST_WORD, PATH_WORDS) if query.long is None else (LONG_FIRST_WORD, LONG_PATH_WORDS)
     for file in files:
-        if query.long is None:
+        if query.long is None:  # many names are words of a long query
             file.score += EXACT_NAME * file.title.exact
         penalty, file.kinds = path_penalty(file.path, query, defining=file.defines)
         file.asked = names_in(query).weight(file.path)
         file.score += penalty + file.asked
-        if file.title.stem:  # the second word of the query counts half, the third a third, and so on
-            file.score += first_word / (1 + query.title.index(file.title.stem[0]))
-    _add_scaled(files, [_path_score(file.words, worths) for file in files], path_words)
+    _add_scaled(files, [_path_score(file.words, worths) for file in files], PATH_WORDS)
     every = sum(title.values())
     for file in files:
         file.score += FOLDER_WORDS * sum(title[word] for word in file.title.folder) / every

@@ -129,7 +129,7 @@ def search(
             return of_path[candidate.path].source()
 
         # Passages are chosen by their words, which count nothing if the weight of embeddings is 1.
-        found = show_passages(query, worths, ranked, source_of, limit, depth) if weight < 1 else ranked
+        found = show_passages(query, ranked, source_of, limit, depth) if weight < 1 else ranked
         results: list[RankedChunk] = []
         for entry in islice(found, limit):
             known = chunks.get(entry.candidate)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import groupby
-from typing import Annotated, Any, BinaryIO, TypeAlias, Unpack, cast
+from typing import Annotated, Any, BinaryIO, Unpack, cast
 
 from pydantic import BeforeValidator, Field
 
@@ -65,15 +65,12 @@ def plain_symbol(value: Any) -> Any:
     return re.sub(r"(?<=\w)/(?=\w)", ".", text.removeprefix("/"))
 
 
-Depth: TypeAlias = Annotated[int, Field(ge=0, le=MAX_DEPTH)]
-
-
 class FindReferencesArguments(ToolArguments, frozen=True):
     """Arguments of `find_references()`."""
 
     name: Annotated[str, BeforeValidator(plain_symbol)]
     path: PathList = "."
-    depth: Depth = 1
+    depth: Annotated[int, Field(ge=0, le=MAX_DEPTH)] = 1
     file_pattern: Globs = ""
     file_type: str = ""
     limit: Number = 100
