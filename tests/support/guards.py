@@ -1118,7 +1118,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "secrets in members of archives are masked",
         "workspace/grep_items.py",
-        "return _NotesKeys(source, self.keys) if self.settings.redact else source",
+        "return _NotesKeys(source, self.keys, self.member) if self.settings.redact or self.member else source",
         "return source",
         "workspace/test_grep_items.py::TestInside::test_key_in_the_first_of_two_members_with_a_name_is_masked",
     ),

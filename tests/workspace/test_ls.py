@@ -462,4 +462,4 @@ def test_details_of_members_and_revisions_have_the_size(plant: Plant) -> None:
     assert ws.call("get_file_info", {"path": "all.zip!/in/b.py"}) == "- all.zip!/in/b.py  [777 bytes]\n\n(1 file.)"
     assert ws.ls("all.zip!/in/b.py:3") == "- all.zip!/in/b.py\n\n(1 file.)"
     assert ws.ls("all.zip!/secret.key") == 'Error: all.zip!/secret.key is denied by "*.key"; pass another path'
-    assert ws.ls("all.zip!/c.py").startswith("Error: all.zip!/c.py is not in the archive; ")
+    assert ws.ls("all.zip!/c.py").startswith("Error: all.zip!/c.py is not in all.zip; ")

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import os
 import re
 import subprocess
@@ -15,8 +16,10 @@ import pytest
 
 from ripwrap import sync
 from ripwrap.binary import RgBinary
+from ripwrap.sources import base
 from ripwrap.workspace import revision
 from ripwrap.workspace.sandbox import places_in
+from support import bombs
 
 Plant = Callable[..., Path]
 LINES = "".join(f"needle_{number} = {number}\n" for number in range(1, 10))
@@ -298,7 +301,7 @@ def test_place_in_an_archive_reads_back(
         assert tools.grep_content("needle_4", place, context_lines=0).splitlines()[1] == "  4: needle_4 = 4"
     assert tools.read_file(shown).splitlines()[1:10] == [f"  {n}: needle_{n} = {n}" for n in range(1, 10)]
     assert tools.read_file(f"{shown}x").startswith("Error: ")
-    assert "does not exist" in tools.ls(f"{shown}:4") and "does not exist" in tools.find_references("x", shown)
+    assert tools.ls(f"{shown}:4").startswith(f"- {shown}\n") and "does not exist" in tools.find_references("x", shown)
 
 
 def test_member_of_an_archive_is_denied_and_bounded_as_in_a_search(
@@ -322,10 +325,64 @@ def test_member_of_an_archive_is_denied_and_bounded_as_in_a_search(
                 "./top/name.txt",
             ):  # the last glob is one of the archive's top
                 said = tools.call(tool, {**given, "path": f"a.zip!/{member}{place}"})
-                assert re.match(r"Error: a\.zip!/\S+ is denied|Error: .+ is not in the archive", said)
+                assert re.match(r"Error: a\.zip!/\S+ is denied|Error: .+ is not in a\.zip", said)
             assert "is denied by" in tools.call(tool, {**given, "path": f"denied.zip!/big.txt{place}"})
             outside = f"{tmp_path}/a.zip!/big.txt{place}"
             assert "outside of the allowed directories" in tools.call(tool, {**given, "path": outside})
-            assert "is not in the archive" in tools.call(tool, {**given, "path": f"a.zip!/big.txt{place}"})
+            assert "is not in a.zip" in tools.call(tool, {**given, "path": f"a.zip!/big.txt{place}"})
             assert tools.call(tool, {**given, "path": f"broken.zip!/x{place}"}).startswith("Error: ")
-            assert "is not in an archive" in tools.call(tool, {**given, "path": f"a.py!/x{place}"})
+            assert "is not in an archive or document" in tools.call(tool, {**given, "path": f"a.py!/x{place}"})
+
+
+CELLS = [
+    {"cell_type": "code", "metadata": {}, "execution_count": 1, "source": "x = 1\nneedle = 4", "outputs": [
+        {"output_type": "stream", "name": "stdout", "text": "needle out\nsecond\n"}
+    ]},
+    {"cell_type": "markdown", "metadata": {}, "source": "# needle\nlast"},
+]  # fmt: skip
+ROWS = "".join(f'<row r="{n}"><c r="A{n}" t="str"><v>needle {n}</v></c></row>' for n in (1, 2))
+DOCUMENTS = {
+    "a.ipynb": ["a.ipynb!/cell 1", "a.ipynb!/cell 1 output", "a.ipynb!/cell 2"],
+    "a.docx": ["a.docx!/paragraph 1", "a.docx!/paragraph 2"],
+    "a.xlsx": ["a.xlsx!/sheet s"],
+    "z.zip": ["z.zip!/a.ipynb!/cell 1", "z.zip!/a.ipynb!/cell 1 output", "z.zip!/a.ipynb!/cell 2"],
+}
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("redact", [False, True])
+@pytest.mark.parametrize("file", DOCUMENTS)
+def test_part_of_a_document_in_an_answer_reads_back(plant: Plant, file: str, redact: bool) -> None:
+    if package := {"a.docx": "docx", "a.xlsx": "python_calamine"}.get(file):
+        pytest.importorskip(package)
+    notebook = json.dumps({"cells": CELLS, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    root = plant({"a.ipynb": notebook, "other.py": "needle last\n"})
+    bombs.docx(root / "a.docx", "".join(f"<w:p><w:r><w:t>needle {n}</w:t></w:r></w:p>" for n in (1, 2)))
+    bombs.xlsx(root / "a.xlsx", f"<sheetData>{ROWS}</sheetData>")
+    with zipfile.ZipFile(root / "z.zip", "w") as archive:
+        archive.write(root / "a.ipynb", "a.ipynb")
+    tools = sync.Workspace(root, redact=redact)
+    found = tools.grep_content_result("needle", file, inside="zip,ipynb-outputs,docx,xlsx", context_lines=0)
+    assert [one.path for one in found.files] == DOCUMENTS[file]
+    for one in found.files:
+        for match in (match for match in found.matches if match.file == one.path):
+            for place in (f"{one.path}:{match.line}", f"{one.path}#L{match.line}"):
+                row = f"  {match.line}: {match.match}".rstrip()
+                assert tools.read_file(place).splitlines()[:2] == [f"File: {one.path}", row]
+                again = tools.grep_content_result("needle", place, context_lines=0)
+                assert [*again.matches] == [other for other in found.matches if other.file == one.path]
+        assert tools.ls(one.path).startswith(f"- {one.path}\n")
+        assert f" like {one.path}:1-" in tools.codebase_search(like=one.path)
+    part = DOCUMENTS[file][0]
+    missing = tools.read_file(f"{part.rpartition(' ')[0]} 99")
+    assert missing.startswith("Error: ") and f" is not in {file}; grep_content names its members" in missing
+    denied = sync.Workspace(root, deny=part.split("!/")[-2])
+    for tool, given in (("read_file", {}), ("grep_content", {"pattern": "needle"}), ("ls", {})):
+        assert "denied" in denied.call(tool, {**given, "path": f"{part}:1"})
+
+
+def test_a_document_needs_its_package(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = plant({"a.docx": "", "b.py": ""})
+    monkeypatch.setattr(base, "find_spec", lambda _name: None)
+    said = sync.Workspace(root).read_file("a.docx!/paragraph 2")
+    assert said.startswith("Error: 'docx' needs the package python-docx: ") and "ripwrap[documents]" in said

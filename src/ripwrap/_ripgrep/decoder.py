@@ -30,6 +30,7 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import suppress
+from functools import cached_property
 from io import BytesIO
 from typing import Any, TypeAlias, cast, overload
 
@@ -171,13 +172,17 @@ class MessageDecoder:
         self._kinds = frozenset(kinds)
         self._max_submatches = max_submatches
         self._models = models
-        self._validators: dict[bytes, Callable[[bytes], Any] | None] = {
-            b'{"type":"%b"' % kind.encode(): model.__pydantic_validator__.validate_json if kind in self._kinds else None
-            for kind, model in models.items()
-        }
         self._framer = Framer(max_record, path_in)
         self.dropped: Mapping[str, int] = self._framer.dropped
         """Map from the path of a file to the number of its records that were dropped because they are too long."""
+
+    @cached_property
+    def _validators(self) -> dict[bytes, Callable[[bytes], Any] | None]:
+        """Map from the beginning of a record to its validator, which Pydantic makes now and columns seldom need."""
+        return {
+            b'{"type":"%b"' % kind.encode(): model.__pydantic_validator__.validate_json if kind in self._kinds else None
+            for kind, model in self._models.items()
+        }
 
     @property
     def pending(self) -> int:

@@ -137,13 +137,13 @@ async def _into_member(
     """Return the arguments with an archive as path, and its member, if the path is that of a member."""
     if SEPARATOR not in arguments.path or "\0" in arguments.path or arguments.rev:
         return arguments, ""
-    from ripwrap.workspace.revision import ARCHIVES, locate_member
+    from ripwrap.workspace.revision import locate_member, member_format
 
     try:
         await run.call(lambda: settings.sandbox.locate(arguments.path))
     except FileNotFoundError:
         outer, member = await run.call(lambda: locate_member(settings.sandbox, arguments.path, settings.timeout))
-        kinds = {format_of(one, ARCHIVES) or "" for one in member.paths[0].split(SEPARATOR)[:-1]}
+        kinds = {member_format(one) or "" for one in member.paths[0].split(SEPARATOR)[:-1]}
         inside = {"path": outer.name, "include_hidden": True, "inside": ",".join(sorted(kinds))}
         return arguments.model_copy(update=inside), member.paths[0]
     return arguments, ""

@@ -47,18 +47,21 @@ def check_arguments(arguments: GrepContentArguments) -> None:
 
 
 class _NotesKeys(Source):
-    """Source that yields the items of another source, and finds their lines of private keys, to be masked."""
+    """Source that yields the items of another source, or one, and finds their lines of private keys, to be masked."""
 
-    def __init__(self, source: Source, keys: dict[str, KeyLines]) -> None:
+    def __init__(self, source: Source, keys: dict[str, KeyLines], only: str = "") -> None:
         super().__init__()
         self.errors = source.errors
         self.keys: dict[str, KeyLines] = keys
         self._source = source
+        self._only = only
 
     def __iter__(self) -> Iterator[Item]:
         self._source.selects, self._source.deadline = self.selects, self.deadline
         scanner, document = KeyScanner(), ""
         for name, content in self._source:
+            if self._only not in ("", name):  # another part of the same document
+                continue
             if not isinstance(content, str):
                 file = io.BytesIO(content) if isinstance(content, bytes) else cast("BinaryIO", content)
                 above = name.rpartition(SEPARATOR)[0] if isinstance(name, LocatedName) else ""
@@ -107,10 +110,9 @@ class ItemSearch:
 
     def allows(self, name: str) -> bool:
         """Return True if an answer may show an item."""
-        hidden = self.arguments.include_hidden
-        return self.member in ("", name) and ItemFilter(self.scope.location, self.scope.denied, hidden=hidden).allows(
-            name
-        )
+        if self.member not in ("", name) and not self.member.startswith(f"{name}{SEPARATOR}"):
+            return False
+        return ItemFilter(self.scope.location, self.scope.denied, hidden=self.arguments.include_hidden).allows(name)
 
     def shown(self, path: str) -> str:
         """Return the path of a file, or the name of an item, as it appears in the answer."""
@@ -135,4 +137,4 @@ class ItemSearch:
         return lambda text, first: masking(text, first, UNKNOWN_KEYS if keys is None else keys, check)
 
     def _noting(self, source: Source) -> Source:
-        return _NotesKeys(source, self.keys) if self.settings.redact else source
+        return _NotesKeys(source, self.keys, self.member) if self.settings.redact or self.member else source

@@ -18,16 +18,21 @@ from typing import cast
 from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import path_from_shown, shown_path
 from ripwrap.errors import AccessDeniedError
-from ripwrap.sources.base import SEPARATOR, UNPACKED, format_of
+from ripwrap.places.inside import document_cache
+from ripwrap.sources.base import SEPARATOR, UNPACKED, check_installed, find_format, format_of, installed_formats
 from ripwrap.sources.git import RevisionTree
+from ripwrap.sources.reading import DocumentReader
 from ripwrap.workspace.deny import DeniedPaths
 from ripwrap.workspace.sandbox import MissingPathError, RootLocation, Sandbox, places_in
 
-ARCHIVES = (*UNPACKED, "gz", "bz2", "xz", "zst")
-"""Formats of the files whose members are read as files."""
-
 MAX_MEMBER_BYTES = 32 << 20
 """Maximum size in bytes of a member of an archive that is read as a file."""
+
+
+def member_format(name: str) -> str | None:
+    """Return the format of an archive or document whose members or parts are read as files; `None` for other files."""
+    documents = ("ipynb-outputs", "pdf", "docx", "xlsx", *installed_formats())
+    return format_of(name, (*UNPACKED, "gz", "bz2", "xz", "zst", *documents))
 
 
 def locate_in_revision(
@@ -115,27 +120,43 @@ class ArchiveMember:
 
 
 def locate_member(sandbox: Sandbox, path: str, timeout: float | None) -> tuple[RootLocation, RootLocation]:
-    """Return the locations of an archive and of the member in a path such as `a.zip!/b.py:3`; blocking."""
+    """Return the locations of an archive and of the member in a path such as `a.zip!/b.py:3`; blocking.
+
+    A document stands for an archive of its parts, as in `a.xlsx!/sheet Prices:3` and `a.ipynb!/cell 7 output`.
+    """
     from ripwrap.sources.archives import ArchiveSource, Bounds  # late: few calls name a member
 
     at = path.find(SEPARATOR)
     outer = sandbox.locate(path[:at])
-    if not outer.is_file or format_of(outer.paths[0], ARCHIVES) is None:
-        raise MissingPathError(f"{shown_path(path)} is not in an archive; ls lists the files")
+    parts = path.split(SEPARATOR)
+    kinds = [kind for kind in map(member_format, (outer.paths[0], *parts[1:-1])) if kind]
+    if not outer.is_file or member_format(outer.paths[0]) is None:
+        raise MissingPathError(f"{shown_path(path)} is not in an archive or document; ls lists the files")
+    for kind in kinds:
+        if document := find_format(kind):
+            check_installed(document)
     spelled = [*dict.fromkeys((path_from_shown(path[at:]), path[at:]))]
     readings: dict[str, tuple[int, int] | None] = dict.fromkeys(f"{outer.paths[0]}{one}" for one in spelled)
     for one in spelled:
         readings |= {f"{outer.paths[0]}{name}": (start, end) for name, start, end in places_in(one)}
     allows = ItemFilter(outer, sandbox.denied_paths(outer), hidden=True).allows
-    source = ArchiveSource(outer.cwd, outer.paths, ARCHIVES, Bounds(member_bytes=MAX_MEMBER_BYTES), follow=False)
-    source.selects = readings.__contains__
-    source.deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = None if timeout is None else time.monotonic() + timeout
+    bounds, reader = Bounds(member_bytes=MAX_MEMBER_BYTES), DocumentReader(document_cache(), until=deadline)
+    named = frozenset(outer.paths)
+    source = ArchiveSource(outer.cwd, outer.paths, kinds, bounds, follow=False, named=named, reader=reader)
+    source.selects = lambda name: any(one == name or one.startswith(f"{name}{SEPARATOR}") for one in readings)
+    source.deadline = deadline
+    found: dict[str, bytes] = {}
     with closing(source):
-        found = {str(name): content for name, content in source if isinstance(content, bytes)}
+        for name, content in source:
+            if str(name) in readings and isinstance(content, bytes | str):
+                found[str(name)] = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     chosen = next((name for name in readings if name in found), "")
     if not chosen:
         why = next((f"; {error}" for error in source.errors), "")
-        raise MissingPathError(f"{shown_path(path)} is not in the archive{why}; grep_content names its members")
+        raise MissingPathError(
+            f"{shown_path(path)} is not in {shown_path(outer.name)}{why}; grep_content names its members"
+        )
     if not allows(chosen):
         raise AccessDeniedError(f"{shown_path(path)} is denied; pass another path", path=path, roots=sandbox.roots)
     member = cast("RevisionTree", ArchiveMember(found[chosen]))
