@@ -339,20 +339,17 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
             limit (int): Maximum number of results to show; default 30. A file may have several.
             offset (int): Number of results to skip, for the next page; the previous answer gives it.
         """
-        try:
-            return self.text(
-                self.codebase_search_result(
-                    query,
-                    path,
-                    like=like,
-                    file_pattern=file_pattern,
-                    file_type=file_type,
-                    limit=limit,
-                    offset=offset,
-                )
+        return self.text(
+            self.codebase_search_result(
+                query,
+                path,
+                like=like,
+                file_pattern=file_pattern,
+                file_type=file_type,
+                limit=limit,
+                offset=offset,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def codebase_search_result(
         self, query: str = "", path: str = ".", **options: Unpack[CodebaseSearchOptions]
@@ -402,23 +399,20 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
             rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                self.find_references_result(
-                    name,
-                    path,
-                    depth=depth,
-                    file_pattern=file_pattern,
-                    file_type=file_type,
-                    limit=limit,
-                    offset=offset,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                    rev=rev,
-                )
+        return self.text(
+            self.find_references_result(
+                name,
+                path,
+                depth=depth,
+                file_pattern=file_pattern,
+                file_type=file_type,
+                limit=limit,
+                offset=offset,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def find_references_result(
         self, name: str, path: str = ".", **options: Unpack[FindReferencesOptions]
