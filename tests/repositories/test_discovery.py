@@ -2,6 +2,7 @@
 
 import itertools
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -89,6 +90,7 @@ def test_wrong_root_raises(roots: tuple[Any, ...], error: type[Exception], text:
         ({"retries": -1}, ValueError, "retries must be 0 or more, got -1"),
         ({"concurrency": "2"}, TypeError, "concurrency must be an int, got str"),
         ({"executor": 3}, TypeError, "executor must be a concurrent.futures.Executor"),
+        ({"executor": SimpleNamespace(submit=print)}, TypeError, "executor must be a concurrent.futures.Executor"),
     ],
 )
 def test_wrong_setting_raises(settings: dict[str, Any], error: type[Exception], text: str) -> None:

@@ -40,18 +40,24 @@ class RgHost(Protocol):
 
     def path(self, cwd: str) -> str:
         """Return the path of a directory on the host, given the `cwd` that a caller passed."""
+        ...
 
     def cost(self, argument: str) -> int:
         """Return the number of bytes that an argument of rg takes in the command line of the local program."""
+        ...
 
     def find(self, rg: Rg, *, timeout: float | None = None) -> RgBinary:
         """Return the rg to run on the host; blocking. The result is cached for each value of `rg`."""
+        ...
 
     def command_line(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
         """Return the command line of a local program that runs rg in a directory on the host, and ends when rg ends."""
+        ...
 
     def returncode(self, code: int) -> int | None:
         """Convert the exit code of the local program to the exit code of rg; `None` if rg did not end by itself."""
+        ...
 
     def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:
         """Return the error for a local program whose exit code is not the exit code of rg."""
+        ...

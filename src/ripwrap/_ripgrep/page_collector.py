@@ -350,9 +350,11 @@ class Decoder(Protocol[ItemOut]):
 
     def feed(self, chunk: bytes) -> Sequence[ItemOut]:
         """Return the items that `chunk` completes."""
+        ...
 
     def close(self) -> None:
         """Check that the stream ended with a complete item."""
+        ...
 
 
 class BaseListingCollector(Generic[ItemOut]):

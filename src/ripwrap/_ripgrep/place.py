@@ -82,3 +82,4 @@ class Place(Protocol):
             run: Runner. `await run.call(function)` calls a function that blocks: in a thread if the search is async.
             seconds: Time limit for making the plan, in seconds; `None` is no limit.
         """
+        ...

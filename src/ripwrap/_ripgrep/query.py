@@ -35,6 +35,7 @@ class SomePlace(Protocol):
 
     def plan(self, query: "Query", run: Any, seconds: float | None) -> Awaitable[Any]:
         """Return the runs that search this place."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

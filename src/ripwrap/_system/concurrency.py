@@ -308,9 +308,11 @@ class AnyLock(Protocol):
 
     def acquire(self, *, timeout: float) -> bool:
         """Take the lock, and return True; return False if this takes more than `timeout` seconds."""
+        ...
 
     def release(self) -> None:
         """Release the lock."""
+        ...
 
 
 class ProcessLock:

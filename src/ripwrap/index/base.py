@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -270,28 +270,24 @@ class BaseIndex:
 
     async def _get_status(self, run: Runner) -> IndexStatus:
         info = None if self._hybrid is None else self._hybrid.info()
-
         return await run.call(
             lambda: self._with_notes_of_others(maintenance.get_status(self._store, self._current_view(), info))
         )
 
     def _with_notes_of_others(self, found: _Found) -> _Found:
-        notes: list[str] = [] if found.views else [*self._notes_of_others()]
-        if not notes:
+        """Add a note if this index is in the user's cache and the project also has an index, or the reverse."""
+        if found.views or self._location not in (None, "project"):
             return found
-        kept = [message for message in found.messages if message != maintenance.NO_INDEX]
-        return found.model_copy(update={"messages": tuple(kept + notes)})
-
-    def _notes_of_others(self) -> Iterator[HintedText]:
-        """Yield a note if this index is in the user's cache and the project also has an index, or the reverse."""
+        other = "project" if self._location is None else None
         with suppress(RipwrapError):  # the cache cannot be trusted
-            if self._location in (None, "project"):
-                other = "project" if self._location is None else None
-                folder = index_folder(self._root, other)
+            folder = index_folder(self._root, "project" if other else None)
+            if (folder / NAME).is_file():
                 hint = Hint("location", other, kind="pass" if other else "omit")
                 way = ("; pass " if other else "; leave out ", hint, " to use it")
-                if (folder / NAME).is_file():
-                    yield HintedText(f"There is an index in {shown(str(folder))}", way, ".")
+                note = HintedText(f"There is an index in {shown(str(folder))}", way, ".")
+                kept: list[str] = [message for message in found.messages if message != maintenance.NO_INDEX]
+                return found.model_copy(update={"messages": (*kept, note)})
+        return found
 
     async def _check(self, run: Runner) -> CheckResult:
         return await run.call(
@@ -504,10 +500,17 @@ class BaseIndex:
         """Return the files that may have the required literals (texts that every match contains)."""
         if not refresh and not await run.call(self._is_searchable):
             raise self._missing_error()
+
+        def find() -> FoundFiles | None:
+            view = self._current_view()
+            found = self._trigrams.find(view, required)
+            # If the files were not listed for this call, some may be gone, or replaced by a link, pipe or directory.
+            return found if found is None or (refresh and max_age is None) else found.without_replaced(view)
+
         for attempt in range(_REFRESH_ATTEMPTS):
             if refresh:
                 await self._refresh_if_stale(run, max_age, retry=attempt > 0)
-            found = await run.call(lambda: self._find_candidates(required, listed=refresh and max_age is None))
+            found = await run.call(find)
             if found is not None:
                 own = own_files(self._store.folder, self._root)
                 follow = bool(self._file_options.get("follow"))
@@ -516,16 +519,6 @@ class BaseIndex:
             if not refresh:
                 break
         raise self._missing_error()
-
-    def _find_candidates(self, required: Required | None, *, listed: bool) -> FoundFiles | None:
-        """Return the files that may have the required literals (texts that every match contains).
-
-        If `listed` is false, the files were not listed for this call. Then files are left out that were deleted, or
-        replaced by a link, pipe or directory, since the last refresh.
-        """
-        view = self._current_view()
-        found = self._trigrams.find(view, required)
-        return found if found is None or listed else found.without_replaced(view)
 
     def _is_searchable(self) -> bool:
         """Return True if there is an index of the current branch, with these options, version and chunker."""

@@ -1,7 +1,7 @@
 """Search in an index: find chunks by words and by embeddings, and rank them together, in the same way as `rank()`."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from sqlite3 import Connection
@@ -15,7 +15,6 @@ from ripwrap._ranking.scoring import (
     NO_EVIDENCE,
     POOL_SIZE,
     ChunkCandidate,
-    RankedCandidate,
     rank_candidates,
     word_worths,
 )
@@ -116,7 +115,10 @@ def search(
         worths = word_worths(query.words, match.having, match.total)
         files: dict[int, IndexedFile] = {}
         chunks = _read_candidates(database, view, number, files, dict(words), dict((similar or ()) if weight else ()))
-        chunks |= _read_empty(database, view, number, named, files)
+        for blob, *of_file in select_in(database, _SELECT_EMPTY, named, [number]):
+            file = files[blob] = _file_of(database, view, blob, *of_file)
+            content = _StoredChunk(file, 0, 0, b"", None, ())
+            chunks[ChunkCandidate(file.path, 1, 1, content, 0.0)] = content
         ranked = rank_candidates(
             query, list(chunks), worths=worths, vector_weight=weight, shown=shown, evidence=evidence
         )
@@ -128,7 +130,11 @@ def search(
 
         # Passages are chosen by their words, which count nothing if the weight of embeddings is 1.
         found = show_passages(query, ranked, source_of, limit, depth) if weight < 1 else ranked
-        results = list(_to_results(query, islice(found, limit), chunks, of_path))
+        results: list[RankedChunk] = []
+        for entry in islice(found, limit):
+            known = chunks.get(entry.candidate)
+            if (source := source_of(entry.candidate)) is not None:
+                results.append(to_ranked_chunk(query, entry, source, None if known is None else known.symbol))
         changed = any(file.changed for file in files.values())
         return IndexResults(results, changed, len(chunks) < POOL_SIZE, similar is not None, unavailable, incomplete)
 
@@ -222,7 +228,8 @@ def _read_candidates(
     ):
         file = files.get(blob) or files.setdefault(blob, _file_of(database, view, blob, *of_file))
         known, every = None if symbol is None else decode_text(symbol), names_of(names)
-        content = _StoredChunk(file, start, size, key, known, every[row - first] if row - first < len(every) else ())
+        defined = every[row - first].split() if row - first < len(every) else ()
+        content = _StoredChunk(file, start, size, key, known, defined)
         found[ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))] = content
     return found
 
@@ -230,29 +237,3 @@ def _read_candidates(
 def _file_of(database: Connection, view: View, blob: int, path: str | bytes, digest: bytes, *stamp: Any) -> IndexedFile:
     """Return the file of a content, with its definitions as the index stores them."""
     return indexed_file(view, path, digest, tuple(stamp), lambda text: code_of(database, blob, text))
-
-
-def _read_empty(
-    database: Connection, view: View, number: int, named: Sequence[int], files: dict[int, IndexedFile]
-) -> dict[ChunkCandidate, _StoredChunk]:
-    """Return an empty candidate for each of the contents that has no chunk, and add their files to `files`."""
-    found: dict[ChunkCandidate, _StoredChunk] = {}
-    for blob, path, digest, *stamp in select_in(database, _SELECT_EMPTY, named, [number]):
-        file = files[blob] = _file_of(database, view, blob, path, digest, *stamp)
-        content = _StoredChunk(file, 0, 0, b"", None, ())
-        found[ChunkCandidate(file.path, 1, 1, content, 0.0)] = content
-    return found
-
-
-def _to_results(
-    query: WordQuery,
-    found: Iterable[RankedCandidate],
-    chunks: Mapping[ChunkCandidate, _StoredChunk],
-    files: Mapping[str, IndexedFile],
-) -> Iterator[RankedChunk]:
-    for entry in found:
-        check()
-        file, content = files[entry.candidate.path], chunks.get(entry.candidate)
-        source = file.source()
-        if source is not None:
-            yield to_ranked_chunk(query, entry, source, None if content is None else content.symbol)

@@ -266,14 +266,6 @@ def _version(chunker: str) -> list[str]:
 # Messages are JSON. Pickles could run code: hostile source may take control of the parser in a worker.
 
 
-def _encode_answer(files: Sequence[SplitFile]) -> list[bytes]:
-    rows: list[object] = []
-    for stamp, note, why, digest, text in files:
-        columns = None if text is None else [text.positions, [one.hex() for one in text.digests], *text[2:]]
-        rows.append((stamp, note, why, digest.hex(), columns))
-    return [json.dumps(rows).encode()]
-
-
 def _decode_answer(message: Sequence[bytes], batch: Sequence[SplitRequest]) -> list[SplitFile] | None:
     """Decode the split files in the answer of a worker; return `None` if the answer is malformed."""
     with suppress(ValueError, TypeError):
@@ -299,7 +291,12 @@ def serve(version: Sequence[str]) -> None:
 
     def answer(message: list[bytes]) -> list[bytes]:
         root, follow, files = json.loads(message[0])
-        batch = [SplitRequest(path, [*map(bytes.fromhex, known)]) for path, known in files]
-        return _encode_answer([split_file(root, request, follow=follow, chunker=chunker) for request in batch])
+        rows: list[object] = []
+        for path, known in files:
+            request = SplitRequest(path, [*map(bytes.fromhex, known)])
+            stamp, note, why, digest, text = split_file(root, request, follow=follow, chunker=chunker)
+            columns = None if text is None else [text.positions, [one.hex() for one in text.digests], *text[2:]]
+            rows.append((stamp, note, why, digest.hex(), columns))
+        return [json.dumps(rows).encode()]
 
     serve_requests(answer, FILE_TIMEOUT, IDLE_TIMEOUT)

@@ -5,6 +5,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar
@@ -191,7 +192,7 @@ class BaseRepositories:
             rg=rg,
             lease_folder=None if lease_folder is None else os.fspath(lease_folder),
         )
-        if executor is not None and not callable(executor) and not hasattr(executor, "submit"):
+        if executor is not None and not callable(executor) and not isinstance(executor, Executor):
             raise TypeError(
                 "executor must be a concurrent.futures.Executor, or a function that makes one, got "
                 f"{type(executor).__name__}"

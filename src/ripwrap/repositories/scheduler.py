@@ -73,27 +73,27 @@ class _Executors:
     """Executor of one call. If it breaks, and the caller gave a function that makes executors, it is replaced."""
 
     def __init__(self, given: AnyExecutor) -> None:
-        self._make = None if isinstance(given, Executor) else given
-        self._executor = given if isinstance(given, Executor) else None
+        self._given = given
+        self._executor: Executor | None = None
         self._made: list[Executor] = []
         self._lock = anyio.Lock()
 
     async def get(self) -> Executor:
         """Return the executor for the next task."""
+        if isinstance(self._given, Executor):
+            return self._given
         async with self._lock:
-            if self._executor is None and self._make is not None:
-                made = await _in_thread(self._make)
+            if self._executor is None:
+                made = await _in_thread(self._given)
                 if not isinstance(made, Executor):
                     raise TypeError(f"executor() must return a concurrent.futures.Executor, got {type(made).__name__}")
                 self._made.append(made)
                 self._executor = made
-            if self._executor is None:
-                raise TypeError("executor must be a concurrent.futures.Executor, or a function that makes one")
             return self._executor
 
     def discard(self, broken: Executor) -> None:
         """Drop a broken executor, so that the next task makes another executor."""
-        if self._make is not None and self._executor is broken:
+        if self._executor is broken:
             self._executor = None
 
     def close(self) -> None:

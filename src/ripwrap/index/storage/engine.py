@@ -196,7 +196,10 @@ class EngineFolder:
             with tempfile.TemporaryDirectory(prefix="ripwrap-") as copy:
                 Path(copy, _META).write_bytes(meta)
                 for name in _files_of(meta):
-                    _link_or_copy(self.path / name, Path(copy, name))
+                    try:
+                        Path(copy, name).symlink_to((self.path / name).absolute())
+                    except OSError:  # Windows, without the right to make links
+                        shutil.copyfile(self.path / name, Path(copy, name))
                 return _searcher_of(self._open(Path(copy)))
 
     def _open(self, path: Path) -> "tantivy.Index":
@@ -309,13 +312,6 @@ def _utf8_path(path: Path) -> Generator[str]:
 def _searcher_of(index: "tantivy.Index") -> "tantivy.Searcher":
     index.reload()
     return index.searcher()
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    try:
-        target.symlink_to(source.absolute())
-    except OSError:  # Windows, without the right to make links
-        shutil.copyfile(source, target)
 
 
 def _read_meta(folder: Path) -> bytes:

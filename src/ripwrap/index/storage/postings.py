@@ -408,9 +408,10 @@ class WordMatches:
             query = tantivy.Query.boolean_query([(tantivy.Occur.Must, term) for term in every])
             return query, _count(self._searcher, query, self._left)
         query = tantivy.Query.term_query(schema, "words", terms[0], "freq")
-        having = _count(self._searcher, query, self._left)
-        weight = _idf(counted, self._searcher.doc_freq("words", terms[0]))
-        return tantivy.Query.boost_query(query, _idf(count, having) / weight), having
+        frequency = self._searcher.doc_freq("words", terms[0])
+        is_exact = self._left is None and self._searcher.num_docs == counted  # no document is deleted
+        having = frequency if is_exact else _count(self._searcher, query, self._left)
+        return tantivy.Query.boost_query(query, _idf(count, having) / _idf(counted, frequency)), having
 
 
 def _left_over(database: Connection) -> "tantivy.Query":

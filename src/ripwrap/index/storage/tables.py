@@ -4,7 +4,7 @@ import json
 import secrets
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from sqlite3 import Connection
@@ -244,12 +244,10 @@ def _code_of(stored: bytes, text: str) -> CodeNames | None:
 
 
 @lru_cache(maxsize=2048)
-def names_of(stored: bytes | None) -> tuple[tuple[str, ...], ...]:
-    """Return the names that each chunk of a content defines, as `add_blob()` has compressed them."""
-    if not stored:
-        return ()
+def names_of(stored: bytes | None) -> Sequence[str]:
+    """Return the names that each chunk of a content defines, separated by blanks, as `add_blob()` compressed them."""
     try:
-        return tuple(tuple(line.split(" ")) if line else () for line in zlib.decompress(stored).decode().split("\n"))
+        return zlib.decompress(stored).decode().split("\n") if stored else ()
     except (zlib.error, UnicodeDecodeError, TypeError) as error:
         raise DamageError("a list of names is damaged") from error
 
@@ -264,7 +262,7 @@ def remove_unused(database: Connection, blob: int) -> int:
     first, last, names = database.execute(statement, (blob,)).fetchone()
     database.executemany(
         "DELETE FROM definition WHERE name = ? AND chunk BETWEEN ? AND ?",
-        ((name, first, last) for name in {name for some in names_of(names) for name in some}),
+        ((name, first, last) for name in {name for line in names_of(names) for name in line.split()}),
     )
     removed = database.execute("DELETE FROM chunk WHERE blob = ?", (blob,)).rowcount
     if database.execute("DELETE FROM blob WHERE id = ?", (blob,)).rowcount:
