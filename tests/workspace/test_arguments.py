@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from ripwrap import Workspace, sync
 from ripwrap import workspace as public
+from ripwrap._code.references import MAX_DEPTH
 from ripwrap._text import ALIASES
 from ripwrap.workspace.arguments import (
     MAX_NUMBER,
@@ -300,9 +301,10 @@ def test_argument_model_equals_the_parameters_of_its_method(tool: str) -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_numbers_are_bounded_and_argument_models_frozen(tool: str) -> None:
     properties = public.schemas(index=True, anchors=True, write=True)[tool][1]["properties"]
-    numbers = [about for about in properties.values() if about["type"] == "integer"]
+    numbers = {name: about for name, about in properties.items() if about["type"] == "integer"}
     most = MAX_LINE_NUMBER if tool == "read_file" else MAX_NUMBER
-    assert all((about["minimum"], about["maximum"]) == (0, most) for about in numbers)
+    for name, about in numbers.items():
+        assert (about["minimum"], about["maximum"]) == (0, MAX_DEPTH if name == "depth" else most)
     arguments = TOOLS[tool].model_construct()
     with pytest.raises(ValidationError, match=r"frozen"):
         arguments.path = ".."  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue]

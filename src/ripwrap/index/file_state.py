@@ -235,36 +235,28 @@ class IndexedFile:
 
     def _read(self) -> SourceText | None:
         if self._source is None and not self.changed:
-            raw = self._read_unchanged()
-            raw = self._read_changed() if raw is None else cut_to_limit(raw)
+            raw = self._read_indexed()
             self._source = None if raw is None else decode_source(self.path, raw)
             self.changed = raw is None
         return self._source
 
-    def _read_unchanged(self) -> bytes | None:
-        """Return the bytes that are indexed, and one more; `None` if the file is unreadable, or may have changed.
+    def _read_indexed(self) -> bytes | None:
+        """Return the bytes that are indexed; `None` if the file has changed, or cannot be read.
 
-        The file may have changed if its size or a time differs from the stored stamp. The size in the stamp is -1 if
-        the file was changed so recently that a further change could have the same times.
+        If the size or a time of the file differs from the stored stamp, the digest decides. The size in the stamp is -1
+        if the file was changed so recently that a further change could have the same times.
         """
-        if self._stamp[0] < 0:
-            return None
-        try:
-            with open_regular_file(self._root, self.path, follow=self._follow) as file:
-                if _stamp(os.fstat(file.fileno())) == self._stamp:
-                    raw = file.read(min(self._stamp[0], MAX_FILE_BYTES + 1))
-                    return raw if _stamp(os.fstat(file.fileno())) == self._stamp else None
-        except OSError:
-            pass  # `_read_changed()` tries again
-        return None
-
-    def _read_changed(self) -> bytes | None:
-        """Return the bytes of a file that may have changed; `None` if its digest has changed, or it is unreadable."""
-        try:
+        with suppress(OSError):  # try again below
+            if self._stamp[0] >= 0:
+                with open_regular_file(self._root, self.path, follow=self._follow) as file:
+                    if _stamp(os.fstat(file.fileno())) == self._stamp:
+                        raw = file.read(min(self._stamp[0], MAX_FILE_BYTES + 1))
+                        if _stamp(os.fstat(file.fileno())) == self._stamp:
+                            return cut_to_limit(raw)
+        with suppress(OSError):
             found = read_file(self._root, self.path, follow=self._follow)
-        except OSError:
-            return None
-        return found.raw if found.digest == self.digest else None
+            return found.raw if found.digest == self.digest else None
+        return None
 
 
 DETACHED = "detached HEAD"

@@ -339,20 +339,17 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
             limit (int): Maximum number of results to show; default 30. A file may have several.
             offset (int): Number of results to skip, for the next page; the previous answer gives it.
         """
-        try:
-            return self.text(
-                self.codebase_search_result(
-                    query,
-                    path,
-                    like=like,
-                    file_pattern=file_pattern,
-                    file_type=file_type,
-                    limit=limit,
-                    offset=offset,
-                )
+        return self.text(
+            self.codebase_search_result(
+                query,
+                path,
+                like=like,
+                file_pattern=file_pattern,
+                file_type=file_type,
+                limit=limit,
+                offset=offset,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def codebase_search_result(
         self, query: str = "", path: str = ".", **options: Unpack[CodebaseSearchOptions]
@@ -402,23 +399,20 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
             rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                self.find_references_result(
-                    name,
-                    path,
-                    depth=depth,
-                    file_pattern=file_pattern,
-                    file_type=file_type,
-                    limit=limit,
-                    offset=offset,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                    rev=rev,
-                )
+        return self.text(
+            self.find_references_result(
+                name,
+                path,
+                depth=depth,
+                file_pattern=file_pattern,
+                file_type=file_type,
+                limit=limit,
+                offset=offset,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def find_references_result(
         self, name: str, path: str = ".", **options: Unpack[FindReferencesOptions]
@@ -523,22 +517,19 @@ class HistoryMethods(ToolMethods, offers=(HISTORY,)):
             limit (int): Maximum number of commits or lines; 0, the default, is 30 commits, or the lines that fit.
             offset (int): Number of commits or lines to skip, for the next page; the previous answer gives it.
         """
-        try:
-            return self.text(
-                self.history_result(
-                    path,
-                    pattern=pattern,
-                    lines=lines,
-                    commit=commit,
-                    rev=rev,
-                    fixed_strings=fixed_strings,
-                    case_insensitive=case_insensitive,
-                    limit=limit,
-                    offset=offset,
-                )
+        return self.text(
+            self.history_result(
+                path,
+                pattern=pattern,
+                lines=lines,
+                commit=commit,
+                rev=rev,
+                fixed_strings=fixed_strings,
+                case_insensitive=case_insensitive,
+                limit=limit,
+                offset=offset,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def history_result(self, path: str = ".", **options: Unpack[HistoryOptions]) -> HistoryResult:
         """Return the answer of `history()` as a `HistoryResult`; raise the errors of `grep_content_result()`."""

@@ -19,7 +19,6 @@ from ripwrap.options import FileOptions
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import (
     MAX_NUMBER,
-    TOOL_ERRORS,
     Globs,
     Number,
     PathList,
@@ -442,20 +441,17 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
             limit (int): Maximum number of results to show; default 30. A file may have several.
             offset (int): Number of results to skip, for the next page; the previous answer gives it.
         """
-        try:
-            return self.text(
-                await self.codebase_search_result(
-                    query,
-                    path,
-                    like=like,
-                    file_pattern=file_pattern,
-                    file_type=file_type,
-                    limit=limit,
-                    offset=offset,
-                )
+        return self.text(
+            await self.codebase_search_result(
+                query,
+                path,
+                like=like,
+                file_pattern=file_pattern,
+                file_type=file_type,
+                limit=limit,
+                offset=offset,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     async def codebase_search_result(
         self, query: str = "", path: str = ".", **options: Unpack[CodebaseSearchOptions]

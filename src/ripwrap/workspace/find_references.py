@@ -14,7 +14,6 @@ from ripwrap._code.references import CONFIDENCES, MAX_DEPTH, Reference, Referenc
 from ripwrap._text import as_utf8, cut_text, plural, shown, shown_path
 from ripwrap.places.where import PlacedFileOptions
 from ripwrap.workspace.arguments import (
-    TOOL_ERRORS,
     Globs,
     Number,
     PathList,
@@ -280,23 +279,20 @@ class FindReferencesMethods(ToolMethods, offers=(FIND_REFERENCES,)):
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
             rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
         """
-        try:
-            return self.text(
-                await self.find_references_result(
-                    name,
-                    path,
-                    depth=depth,
-                    file_pattern=file_pattern,
-                    file_type=file_type,
-                    limit=limit,
-                    offset=offset,
-                    include_hidden=include_hidden,
-                    include_ignored=include_ignored,
-                    rev=rev,
-                )
+        return self.text(
+            await self.find_references_result(
+                name,
+                path,
+                depth=depth,
+                file_pattern=file_pattern,
+                file_type=file_type,
+                limit=limit,
+                offset=offset,
+                include_hidden=include_hidden,
+                include_ignored=include_ignored,
+                rev=rev,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     async def find_references_result(
         self, name: str, path: str = ".", **options: Unpack[FindReferencesOptions]

@@ -18,7 +18,6 @@ from ripwrap.sources.git import RevisionTree
 from ripwrap.sources.git_log import ChangedPath, LoggedCommit, LogReader
 from ripwrap.workspace.arguments import (
     MAX_QUOTED_CHARS,
-    TOOL_ERRORS,
     Number,
     ToolArguments,
     check_revs,
@@ -470,22 +469,19 @@ class HistoryMethods(ToolMethods, offers=(HISTORY,)):
             limit (int): Maximum number of commits or lines; 0, the default, is 30 commits, or the lines that fit.
             offset (int): Number of commits or lines to skip, for the next page; the previous answer gives it.
         """
-        try:
-            return self.text(
-                await self.history_result(
-                    path,
-                    pattern=pattern,
-                    lines=lines,
-                    commit=commit,
-                    rev=rev,
-                    fixed_strings=fixed_strings,
-                    case_insensitive=case_insensitive,
-                    limit=limit,
-                    offset=offset,
-                )
+        return self.text(
+            await self.history_result(
+                path,
+                pattern=pattern,
+                lines=lines,
+                commit=commit,
+                rev=rev,
+                fixed_strings=fixed_strings,
+                case_insensitive=case_insensitive,
+                limit=limit,
+                offset=offset,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     async def history_result(self, path: str = ".", **options: Unpack[HistoryOptions]) -> HistoryResult:
         """Return the answer of `history()` as a `HistoryResult`; raise the errors of `grep_content_result()`."""

@@ -1,6 +1,7 @@
 """Tool `read_file`: numbered lines of one or several files, and an outline with the definitions that fit."""
 
 import functools
+import hashlib
 import io
 import re
 import sys
@@ -44,7 +45,7 @@ from ripwrap.workspace.sandbox import MissingPathError, RootLocation
 from ripwrap.workspace.scope import Settings, locate_file, open_scope
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.text_files import Deadline, open_text, skip_line, skip_lines
-from ripwrap.workspace.tool import MIN_CHARS, ToolCall, ToolSpec, digest_of
+from ripwrap.workspace.tool import MIN_CHARS, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from ripwrap.workspace.expansion import SourceFile
@@ -478,7 +479,7 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
     answer = await _read(call, arguments)
     if not call.settings.anchors or len(text := str(answer)) < MIN_CHARS:
         return answer
-    digest = digest_of(text)
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     before = call.memory.exchange(arguments.model_copy(update={"force": False}), digest)
     if arguments.force or before is None or before.value != digest:
         return answer
