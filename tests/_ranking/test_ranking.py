@@ -760,10 +760,14 @@ def test_file_that_may_define_a_symbol_precedes_its_users() -> None:
     "line", ["class CookieJar:", "  def\tCookieJar(", "func (j *Jar) CookieJar(", "var shop.CookieJar ="]
 )
 def test_file_pattern_matches_definitions_of_symbols(line: str) -> None:
+    """Also without Unicode's slow word boundary, which only names with letters outside of ASCII need."""
     query = parse_query("where is CookieJar defined?")
     roots = query_stems(query)
     found = re.search(file_pattern(roots, query.symbols).replace(r"(?-u:\b)", r"\b"), line)
     assert found is not None
+    for stems, symbols in ((roots, query.symbols), (roots, ()), (["größ"], ["Größe"]), (["größ"], [])):
+        ascii_only = all(map(str.isascii, (*stems, *symbols)))
+        assert (r"\b" not in file_pattern(stems, symbols).replace(r"(?-u:\b)", "")) is ascii_only
     assert sorted(matched_stems(found[0], roots)) == sorted([DEFINITION_TERM, *roots])
     assert DEFINITION_TERM not in matched_stems("Cookie", roots)
 

@@ -334,7 +334,7 @@ def test_member_of_an_archive_is_denied_and_bounded_as_in_a_search(
             assert "is not in an archive or document" in tools.call(tool, {**given, "path": f"a.py!/x{place}"})
 
 
-CELLS = [
+CELLS: list[dict[str, object]] = [
     {"cell_type": "code", "metadata": {}, "execution_count": 1, "source": "x = 1\nneedle = 4", "outputs": [
         {"output_type": "stream", "name": "stdout", "text": "needle out\nsecond\n"}
     ]},
@@ -383,6 +383,6 @@ def test_part_of_a_document_in_an_answer_reads_back(plant: Plant, file: str, red
 
 def test_a_document_needs_its_package(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     root = plant({"a.docx": "", "b.py": ""})
-    monkeypatch.setattr(base, "find_spec", lambda _name: None)
+    monkeypatch.setattr(base, "find_spec", dict[str, object]().get)
     said = sync.Workspace(root).read_file("a.docx!/paragraph 2")
     assert said.startswith("Error: 'docx' needs the package python-docx: ") and "ripwrap[documents]" in said

@@ -144,7 +144,7 @@ def match_path(path: str, words: tuple[str, ...]) -> PathWords:
         anywhere=tuple(_alike(words, (*folders, stem))),
         folder=tuple(_alike(words, folders[-1:])),
         stem=tuple(in_stem),
-        exact=bool(in_stem) and not _spellings(stem).isdisjoint(_phrases(words)),
+        exact=bool(in_stem) and not (_joined(stem[:-1]) | _joined(stem[-1:])).isdisjoint(_phrases(words)),
         parts=parts,
     )
 
@@ -192,11 +192,6 @@ def _phrases(words: tuple[str, ...]) -> frozenset[str]:
     """Join one, two or three consecutive words in every possible way; return the joined words and their stems."""
     runs = (words[at : at + size] for size in (1, 2, 3) for at in range(len(words) - size + 1))
     return frozenset(spelled for run in runs for spelled in _joined(run))
-
-
-def _spellings(stem: tuple[str, ...]) -> frozenset[str]:
-    *parts, joined = stem
-    return _joined(parts) | {joined, rough_stem(joined)}
 
 
 def _joined(words: Sequence[str]) -> frozenset[str]:

@@ -357,7 +357,11 @@ def _add_paths(files: Sequence[_ScoredFile], query: WordQuery, worths: Mapping[s
         penalty, file.kinds = path_penalty(file.path, query, defining=file.defines)
         file.asked = names_in(query).weight(file.path)
         file.score += penalty + file.asked
-    _add_scaled(files, [_path_score(file.words, worths) for file in files], PATH_WORDS)
+    of_words = (sum(worths[word] for word in file.words.anywhere) for file in files)  # each word counts once
+    lengths = (1 - _BM25_B + _BM25_B * file.words.parts / _MEAN_PARTS for file in files)
+    _add_scaled(
+        files, [one / (1 + _BM25_K1 * length) for one, length in zip(of_words, lengths, strict=True)], PATH_WORDS
+    )
     every = sum(title.values())
     for file in files:
         file.score += FOLDER_WORDS * sum(title[word] for word in file.title.folder) / every
@@ -387,7 +391,8 @@ def _add_definitions(file: _ScoredFile, query: WordQuery) -> None:
             file.defined[chunk] = found[0]
     file.defines = bool(file.defined)
     if file.defines and query.long is None:
-        file.score += DEFINES_ASKED if _asks_for_definition(query) else DEFINES
+        is_word = query.text.strip().isalpha() and query.text.islower()  # such as `response`, which may be a topic
+        file.score += DEFINES_ASKED if query.symbolic and not is_word else DEFINES
 
 
 def _add_rare_definitions(files: Sequence[_ScoredFile], weights: Mapping[str, float]) -> None:
@@ -406,18 +411,6 @@ def _add_names(files: Iterable[_ScoredFile], worths: Mapping[str, float]) -> Non
         for chunk in file.chunks[:_CHUNKS_WITH_NAMES]:
             file.shares[chunk] = max((name_share(name, words, worths) for name in chunk.content.names()), default=0.0)
         file.score += NAME_SHARE * max(file.shares.values()) + MANY_CHUNKS * math.log((1 + len(file.chunks)) / 2)
-
-
-def _asks_for_definition(query: WordQuery) -> bool:
-    """Return True if a query asks for a definition: it is symbolic, and not a lowercase word such as `response`."""
-    text = query.text.strip()
-    return query.symbolic and not (text.isalpha() and text.islower())
-
-
-def _path_score(words: PathWords, worths: Mapping[str, float]) -> float:
-    """Return BM25 of a path for the words of the query; a word that is in the path several times counts once."""
-    length = 1 - _BM25_B + _BM25_B * words.parts / _MEAN_PARTS
-    return sum(worths[word] for word in words.anywhere) * (_BM25_K1 + 1) / (1 + _BM25_K1 * length)
 
 
 def _add_scaled(files: Sequence[_ScoredFile], values: Sequence[float], weight: float) -> None:

@@ -364,13 +364,13 @@ def parse_query(text: str) -> WordQuery:
     alone = _IDENTIFIER.fullmatch(named)
     if alone and not asked and (_UNSPACED.search(named) or named in STOP_WORDS):
         alone = None  # the query may be a sentence, or a word that is not a symbol
-    symbols = [alone[0]] if alone else _identifiers(spelled)
+    symbols = _identifiers(spelled) if alone is None else [_SEPARATOR.split(alone[0].removesuffix("()"))[-1]]
     words = _unique(_parts(named if alone else spelled))
     every = [word for word in words if word not in STOP_WORDS] or words
     telling = [word for word in every if len(word) <= MAX_WORD_CHARS]
     if not telling:
         raise ValueError(_without_words(text, any_word=bool(every)))
-    names = _unique(map(_last_name, symbols))
+    names = _unique(symbols)
     short = tuple(name for name in names if len(name) <= MAX_WORD_CHARS)[:MAX_QUERY_WORDS]
     kept = _most_telling(telling, short)
     left_out = len(every) - len(kept) + len(names) - len(short)
@@ -390,12 +390,9 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _identifiers(text: str) -> list[str]:
-    """Return the names in a text that look like identifiers, such as `getUser`, `run()` or `a::b`."""
-    return [one[0] for one in _IDENTIFIER.finditer(text) if one["call"] or _COMPOUND.search(one[0]) or "::" in one[0]]
-
-
-def _last_name(symbol: str) -> str:
-    return _SEPARATOR.split(symbol.removesuffix("()"))[-1]
+    """Return the last names of what looks like an identifier in a text, such as `getUser`, `run()` or `a::b`."""
+    found = (one for one in _IDENTIFIER.finditer(text) if one["call"] or _COMPOUND.search(one[0]) or "::" in one[0])
+    return [_SEPARATOR.split(one[0].removesuffix("()"))[-1] for one in found]
 
 
 def _parse_long_query(text: str, long: LongText) -> WordQuery:
@@ -405,7 +402,7 @@ def _parse_long_query(text: str, long: LongText) -> WordQuery:
         raise ValueError(_without_words(text, any_word=bool(_words(text))))
     symbols: dict[str, float] = dict(long.functions)
     for part, weight in ((long.title, 1.0), (long.prose, 0.6)):
-        for name in map(_last_name, _identifiers(part)):
+        for name in _identifiers(part):
             symbols[name] = max(symbols.get(name, 0.0), weight)
     for name in long.ticked:
         if _IDENTIFIER.fullmatch(name) and len(name) > _MIN_STEM_CHARS - 1 and not name.islower():

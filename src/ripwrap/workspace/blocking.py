@@ -517,22 +517,19 @@ class HistoryMethods(ToolMethods, offers=(HISTORY,)):
             limit (int): Maximum number of commits or lines; 0, the default, is 30 commits, or the lines that fit.
             offset (int): Number of commits or lines to skip, for the next page; the previous answer gives it.
         """
-        try:
-            return self.text(
-                self.history_result(
-                    path,
-                    pattern=pattern,
-                    lines=lines,
-                    commit=commit,
-                    rev=rev,
-                    fixed_strings=fixed_strings,
-                    case_insensitive=case_insensitive,
-                    limit=limit,
-                    offset=offset,
-                )
+        return self.text(
+            self.history_result(
+                path,
+                pattern=pattern,
+                lines=lines,
+                commit=commit,
+                rev=rev,
+                fixed_strings=fixed_strings,
+                case_insensitive=case_insensitive,
+                limit=limit,
+                offset=offset,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     def history_result(self, path: str = ".", **options: Unpack[HistoryOptions]) -> HistoryResult:
         """Return the answer of `history()` as a `HistoryResult`; raise the errors of `grep_content_result()`."""

@@ -16,9 +16,9 @@ from ripwrap.errors import SearchError
 from ripwrap.models import Model
 from ripwrap.sources.git import RevisionTree
 from ripwrap.sources.git_log import ChangedPath, LoggedCommit, LogReader
+from ripwrap.sources.git_process import NoRepositoryError
 from ripwrap.workspace.arguments import (
     MAX_QUOTED_CHARS,
-    TOOL_ERRORS,
     Number,
     ToolArguments,
     check_revs,
@@ -189,6 +189,10 @@ def _locate(settings: Settings, arguments: HistoryArguments, rev: str) -> tuple[
         location = settings.sandbox.locate(arguments.path, find=find)
     except MissingPathError:
         location = find(arguments.path, must_exist=False)
+    except NoRepositoryError as error:
+        roots = ", ".join(map(shown_path, settings.sandbox.roots))
+        said = f"history needs a git repository, and {roots} has none at {shown_path(arguments.path)}; read_file shows"
+        raise ValueError(f"{said} files as they are now") from error
     return location, cast("RevisionTree", location.revision)
 
 
@@ -470,22 +474,19 @@ class HistoryMethods(ToolMethods, offers=(HISTORY,)):
             limit (int): Maximum number of commits or lines; 0, the default, is 30 commits, or the lines that fit.
             offset (int): Number of commits or lines to skip, for the next page; the previous answer gives it.
         """
-        try:
-            return self.text(
-                await self.history_result(
-                    path,
-                    pattern=pattern,
-                    lines=lines,
-                    commit=commit,
-                    rev=rev,
-                    fixed_strings=fixed_strings,
-                    case_insensitive=case_insensitive,
-                    limit=limit,
-                    offset=offset,
-                )
+        return self.text(
+            await self.history_result(
+                path,
+                pattern=pattern,
+                lines=lines,
+                commit=commit,
+                rev=rev,
+                fixed_strings=fixed_strings,
+                case_insensitive=case_insensitive,
+                limit=limit,
+                offset=offset,
             )
-        except TOOL_ERRORS as error:
-            return self.error_text(error)
+        )
 
     async def history_result(self, path: str = ".", **options: Unpack[HistoryOptions]) -> HistoryResult:
         """Return the answer of `history()` as a `HistoryResult`; raise the errors of `grep_content_result()`."""

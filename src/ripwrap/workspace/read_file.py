@@ -1,6 +1,7 @@
 """Tool `read_file`: numbered lines of one or several files, and an outline with the definitions that fit."""
 
 import functools
+import hashlib
 import io
 import re
 import sys
@@ -44,7 +45,7 @@ from ripwrap.workspace.sandbox import MissingPathError, RootLocation
 from ripwrap.workspace.scope import Settings, locate_file, open_scope
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.text_files import Deadline, open_text, skip_line, skip_lines
-from ripwrap.workspace.tool import MIN_CHARS, ToolCall, ToolSpec, digest_of
+from ripwrap.workspace.tool import MIN_CHARS, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from ripwrap.workspace.expansion import SourceFile
@@ -93,7 +94,7 @@ class LineRange(NamedTuple):
 class ReadFileArguments(ToolArguments, frozen=True):
     """Arguments of `read_file()`."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset({"limit"})
+    foreign: ClassVar[frozenset[str]] = frozenset({"limit", "include"})
     also: ClassVar[Mapping[str, str]] = dict.fromkeys(("files", "reads", "requests"), "path")
 
     path: Annotated[str, BeforeValidator(join_paths)]
@@ -123,7 +124,14 @@ class ReadFileArguments(ToolArguments, frozen=True):
 
         Drop `limit` if it is 0, or if `end_line` is given. A negative `start_line` counts from the end, as `tail` does.
         """
-        values = _each_with_ranges(given)
+        values = {**given}
+        if files := values.pop("include", None):  # of Gemini CLI: paths or globs
+            if re.search(r"[*?\[{]", "".join(map(str, _listed(files)))):
+                raise ValueError(
+                    "unknown argument 'include'; find_files finds files; pass their paths as path, in a list"
+                )
+            values.setdefault("path", files)
+        values = _each_with_ranges(values)
         limit = values.pop("limit", 0)
         if re.fullmatch(r"-[1-9]\d*", str(values.get("start_line"))):
             values["tail"] = str(values.pop("start_line"))[1:]
@@ -478,7 +486,7 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
     answer = await _read(call, arguments)
     if not call.settings.anchors or len(text := str(answer)) < MIN_CHARS:
         return answer
-    digest = digest_of(text)
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     before = call.memory.exchange(arguments.model_copy(update={"force": False}), digest)
     if arguments.force or before is None or before.value != digest:
         return answer

@@ -149,7 +149,14 @@ class Sandbox:
         Unless `exact` is set, the path may have the escapes with which answers show control characters, and may be a
         place in a file, as answers, editors and compilers write it. A file of that name takes precedence.
         """
-        path, lines = _from_uri(path)
+        lines: tuple[int, int] | None = None
+        if path.startswith("file:///"):  # an address of a resource, as the MCP server has them; a query is left out
+            try:
+                plain, fragment = file_path(path)[0], re.fullmatch(_RANGE, urlsplit(path).fragment)
+            except ValueError as error:
+                raise AccessDeniedError(f"{shown_path(path)} cannot be used: {error}", path=path) from None
+            numbers = sorted(int(one or fragment[1]) for one in fragment.groups()) if fragment else ()
+            path, lines = plain, (numbers[0], numbers[1]) if numbers else None
         locate: Callable[[str], RootLocation] = find or (lambda name: self._locate(name, exact=exact))
         try:
             return replace(locate(path), lines=lines)
@@ -366,18 +373,6 @@ def places_in(text: str) -> Iterator[tuple[str, int, int]]:
         if found := pattern.fullmatch(text):
             first, last = int(found[2]), int(found[3] or found[2])
             yield found[1], min(first, last), max(first, last)
-
-
-def _from_uri(path: str) -> tuple[str, tuple[int, int] | None]:
-    """Return the path of a file:// address and the lines of its fragment; any other path as it is."""
-    if not path.startswith("file:///"):
-        return path, None
-    try:  # an address of a resource, as the MCP server has them; a query is left out
-        plain, fragment = file_path(path)[0], re.fullmatch(_RANGE, urlsplit(path).fragment)
-    except ValueError as error:
-        raise AccessDeniedError(f"{shown_path(path)} cannot be used: {error}", path=path) from None
-    lines = sorted(int(one or fragment[1]) for one in fragment.groups()) if fragment else ()
-    return plain, (lines[0], lines[1]) if lines else None
 
 
 def _link_loop(path: str) -> FileNotFoundError:

@@ -5,7 +5,6 @@ The module of a tool has its arguments, its result, its work, its specification 
 blocking twin follow. (`resolve.py` is a short example.)
 """
 
-import hashlib
 import inspect
 import threading
 import time
@@ -62,11 +61,6 @@ def page_note(memory: Memory, arguments: ToolArguments, offset: int, counts: tup
     if not offset or before is None or before.value == counts:
         return ""
     return "Files have changed since the page before, so results may be missing or shown twice; offset=0 begins anew."
-
-
-def digest_of(text: str) -> bytes:
-    """Return a short digest of an answer."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
