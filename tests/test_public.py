@@ -144,6 +144,10 @@ PLAIN_COMMAND = {
             "from ripwrap.index import Embedder, Limits",
             {*HEAVY - {"sqlite3"}, "numpy", "ripwrap.index.embeddings.registry"},
         ),
+        (
+            "from ripwrap.index.splitting import serve",
+            {*HEAVY, "numpy", "tantivy", "ripwrap._operations", "ripwrap.index.core"},
+        ),
     ],
 )
 def test_import_loads_no_unused_modules(code: str, left_out: set[str]) -> None:
@@ -152,7 +156,7 @@ def test_import_loads_no_unused_modules(code: str, left_out: set[str]) -> None:
     assert not left_out & set(done.stdout.split())
 
 
-@pytest.mark.parametrize("package", [ripwrap, sync, workspace])
+@pytest.mark.parametrize("package", [ripwrap, ripwrap.index, sync, workspace])
 def test_lazy_names_equal_those_that_type_checkers_see(package: ModuleType) -> None:
     tree = ast.parse(inspect.getsource(package))
     guarded = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")

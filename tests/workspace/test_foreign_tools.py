@@ -5,6 +5,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from ripwrap import Workspace, sync
 from ripwrap._text import ALIASES, WORDS
+from ripwrap.binary import RgBinary
 from ripwrap.workspace import arguments as module
 from ripwrap.workspace.arguments import MAX_NUMBER, find_tool, parse_arguments, snake_case
 from ripwrap.workspace.tool import tools_of
@@ -122,6 +124,14 @@ def test_table_has_eight_programs_and_their_arguments() -> None:
         ("grep", {"pattern": "x", "total_max_matches": 4, "after": 2},
          {"pattern": "x", "max_matches": 4, "after_context": 2}),
         ("grep", {"pattern": "x", "-P": True, "glob_pattern": "*.c"}, {"pattern": "x", "file_pattern": "*.c"}),
+        ("grep", {"pattern": "x", "-w": True}, {"pattern": r"\bx\b"}),
+        ("grep", {"pattern": "x|äb", "--word-regexp": "true"}, {"pattern": r"\b(?:x|äb)\b"}),
+        ("grep", {"pattern": "x", "whole_word": True, "fixed_strings": True}, {"pattern": r"\bx\b"}),
+        ("grep", {"pattern": "x.", "-w": False}, {"pattern": "x."}),
+        ("grep", {"pattern": "x", "path": []}, {"pattern": "x"}),
+        ("read_many_files", {"include": ["a.py"]}, {"path": "a.py"}),
+        ("codebase_search", {"query": "x", "target_directories": [], "search_only_prs": False}, {"query": "x"}),
+        ("find_related", {"file_path": "a.py", "line": 3, "top_k": 5}, {"like": "a.py:3", "limit": 5}),
         ("grep", {"pattern": "x", "--ignore-case": True}, {"pattern": "x", "case_insensitive": True}),
         ("grep", {"pattern": "x", "respect_git_ignore": False, "include_ignored": False}, {"pattern": "x"}),
         ("grep_content", {"pattern": "x", "head_limit": 0}, {"pattern": "x", "max_matches": MAX_NUMBER}),
@@ -145,8 +155,9 @@ def test_habit_means_an_argument(tool: str, sent: dict[str, Any], means: dict[st
 @pytest.mark.parametrize(
     ("tool", "sent", "says"),
     [
-        ("grep", {"pattern": "x", "-w": True}, "before and after the word in pattern"),
-        ("grep", {"pattern": "x", "--word-regexp": True}, "before and after the word in pattern"),
+        ("grep", {"pattern": "x.y", "-w": True}, "before and after the word in pattern"),
+        ("grep", {"pattern": "x|y", "--word-regexp": True, "-F": True}, "before and after the word in pattern"),
+        ("codebase_search", {"query": "x", "search_only_prs": True}, "history searches the texts of commits"),
         ("grep", {"pattern": "x", "-v": True}, "read_file shows all lines"),
         ("grep", {"pattern": "x", "-L": True}, "find_files lists all files of path"),
         ("glob", {"pattern": "x", "recursive": False}, "a pattern of find_files that begins with a slash"),
@@ -221,3 +232,16 @@ async def test_names_of_other_programs_work_as_python_arguments(plant: Callable[
     assert "File: b.py" in read and "File: src/a.py" in read
     assert "Allowed directory: " in await text(workspace.call("list_allowed_directories"))
     assert "b.py" in await text(workspace.call("get_file_info", {"path": "b.py"}))
+
+
+@pytest.mark.parametrize("pattern", ["ab", "a|ab", "ab|a", "ä", "a_b|x1", "B"])
+@pytest.mark.parametrize("ignores", [False, True])
+def test_whole_words_are_those_of_rg(plant: Callable[..., Path], rg: RgBinary, pattern: str, ignores: bool) -> None:
+    words = ["a", "ab", "abb", "a_b", "ä", "äb", "x1", "x12", "b", "B", "a.ab", "(ab)", "-ab-", "aab"]
+    root = plant({"a.txt": "".join(f"{one} {two}\n" for one in words for two in words)})
+    found = sync.Workspace(root, rg=rg, max_chars=100_000).call(
+        "grep", {"pattern": pattern, "-w": True, "-i": ignores, "context_lines": 0, "max_matches": 1_000}
+    )
+    command = [str(rg.path), "--no-config", "-nw", *(["-i"] if ignores else []), "-e", pattern, str(root / "a.txt")]
+    said = subprocess.run(command, capture_output=True, check=True, encoding="utf-8").stdout
+    assert re.findall(r"^  (\d+):", found, re.MULTILINE) == re.findall(r"^(\d+):", said, re.MULTILINE)

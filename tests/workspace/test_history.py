@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -422,3 +423,15 @@ def test_bad_questions_are_one_error(repository: Repository, arguments: dict[str
 async def test_async_tool_answers_as_the_blocking_one(repository: Repository) -> None:
     blocking = sync.Workspace(repository.folder)
     assert await Workspace(repository.folder).history("src/b.py") == blocking.history("src/b.py")
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"path": "a.py"}, {"path": "a.py:1"}, {"path": "gone.py"}, {"pattern": "x"}, {"rev": "a..b"}]
+)
+def test_history_outside_of_a_repository_speaks_of_history(plant: Callable[..., Path], given: dict[str, str]) -> None:
+    """The error was about `rev`, which the caller had not passed."""
+    root = plant({"a.py": "x\n"})
+    assert sync.Workspace(root).call("history", given) == (
+        f"Error: history needs a git repository, and {root} has none at {given.get('path', '.')}; "
+        "read_file shows files as they are now"
+    )

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from _operations.test_revisions import git
 from ripwrap import sync
 from ripwrap.binary import RgBinary
 from ripwrap.sources import base
@@ -334,7 +335,7 @@ def test_member_of_an_archive_is_denied_and_bounded_as_in_a_search(
             assert "is not in an archive or document" in tools.call(tool, {**given, "path": f"a.py!/x{place}"})
 
 
-CELLS = [
+CELLS: list[dict[str, object]] = [
     {"cell_type": "code", "metadata": {}, "execution_count": 1, "source": "x = 1\nneedle = 4", "outputs": [
         {"output_type": "stream", "name": "stdout", "text": "needle out\nsecond\n"}
     ]},
@@ -383,6 +384,47 @@ def test_part_of_a_document_in_an_answer_reads_back(plant: Plant, file: str, red
 
 def test_a_document_needs_its_package(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     root = plant({"a.docx": "", "b.py": ""})
-    monkeypatch.setattr(base, "find_spec", lambda _name: None)
+    monkeypatch.setattr(base, "find_spec", dict[str, object]().get)
     said = sync.Workspace(root).read_file("a.docx!/paragraph 2")
     assert said.startswith("Error: 'docx' needs the package python-docx: ") and "ripwrap[documents]" in said
+
+
+KINDS = {
+    "a.py": (1, 9),
+    "a.py:3": (3, 3),
+    "a.py:3-5": (3, 5),
+    "a.py#L3-L5": (3, 5),
+    "{root}/a.py:3": (3, 3),
+    "file://{root}/a.py#L3": (3, 3),
+    "a.zip!/b.py": (1, 9),
+    "a.zip!/b.py:3-5": (3, 5),
+    "a.ipynb!/cell 1": (1, 9),
+    "a.ipynb!/cell 1:3-5": (3, 5),
+    "gone.py:3": (3, 3),  # of a revision
+}
+
+
+@pytest.mark.parametrize(("place", "lines"), KINDS.items())
+def test_every_kind_of_place_is_taken_by_every_reading_tool(plant: Plant, place: str, lines: tuple[int, int]) -> None:
+    """What one answer prints can be passed to the next tool, whichever it is."""
+    cell = {"cell_type": "code", "metadata": {}, "source": LINES.strip(), "outputs": [], "execution_count": 1}
+    notebook = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    root = plant({"a.py": LINES, "gone.py": LINES, "a.ipynb": notebook})
+    with zipfile.ZipFile(root / "a.zip", "w") as archive:
+        archive.writestr("b.py", LINES)
+    rev = {"rev": "HEAD"} if place.startswith("gone") else {}
+    if rev:
+        git(root, "init", "-q")
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "all")
+        (root / "gone.py").unlink()
+    tools, path = sync.Workspace(root), place.format(root=root.as_posix())
+    read = tools.call("read_file", {"path": path, **rev})
+    numbers = range(lines[0], lines[1] + 1)
+    assert read.splitlines()[1:-2] == [f"  {n}: needle_{n} = {n}" for n in numbers]
+    shown = read.splitlines()[0].removeprefix("File: ")
+    assert tools.call("grep_content", {"pattern": "needle_3", "path": path, **rev}).startswith(f"File: {shown}\n")
+    assert tools.call("ls", {"path": path, **rev}).startswith(f"- {shown}\n")
+    if not rev:
+        compared = (1, 9) if lines == (3, 3) else lines  # one line is the block around it
+        assert f" like {shown}:{compared[0]}-{compared[1]}," in tools.codebase_search(like=path)

@@ -276,9 +276,11 @@ class MessageDecoder:
                 return None
             if data.endswith(b"}}"):
                 dotted = data.startswith(_DOT_SLASH_PATH)
-                with suppress(ValidationError):
+                try:
                     message: Record = validate(_PATH_KEY + data[len(_DOT_SLASH_PATH) : -1] if dotted else data[:-1])
-                    return message if dotted else _without_dot_slash(message)
+                except ValidationError:
+                    return self._decode_whole(record)
+                return message if dotted else _without_dot_slash(message)
         return self._decode_whole(record)
 
     def _decode_whole(self, record: bytes) -> Record | None:

@@ -227,8 +227,9 @@ def _read_candidates(
         database, _SELECT_CANDIDATES, list({**words, **similar}), [number]
     ):
         file = files.get(blob) or files.setdefault(blob, _file_of(database, view, blob, *of_file))
-        known, every = None if symbol is None else decode_text(symbol), names_of(names)
-        defined = every[row - first].split() if row - first < len(every) else ()
+        known = None if symbol is None else decode_text(symbol)
+        every, place = names_of(names), int(row - first)
+        defined = every[place].split() if place < len(every) else []
         content = _StoredChunk(file, start, size, key, known, defined)
         found[ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))] = content
     return found

@@ -101,6 +101,10 @@ _MAX_ERROR = 4000
 _BUFFER_BYTES = 1 << 20
 
 
+class NoRepositoryError(ValueError):
+    """Error for a directory that is not in a git repository."""
+
+
 class Git:
     """Runner of git in a directory, one command at a time. Another thread may call `close()` to end git."""
 
@@ -125,7 +129,7 @@ class Git:
         finder = RepositoryFinder(self._cwd, self._allowed, self.check)
         repository = finder.find()
         if repository is None:
-            raise ValueError(
+            raise NoRepositoryError(
                 HintedText(
                     Hint("rev", kind="correct"),
                     f" needs a git repository, and {shown(self._cwd)} is not in a git repository; check ",

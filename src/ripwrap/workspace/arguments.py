@@ -267,6 +267,7 @@ _INSTEAD: Mapping[str, tuple[str, str]] = {
         ("restrict_search_to_code_files", "file_type", "{} chooses the files of one language"),
         ("occurrence_ids expected_count", "pattern", "the preview counts all that {} matches"),
         ("case_sensitive", "name", "the case of a {} counts; grep_content can ignore it"),
+        ("search_only_prs", "query", "history searches the texts of commits, and not {}"),
         ("rev", "query", "only files on the disk are ranked for {}; grep_content and find_references have rev"),
         ("sort_by", "path", "entries are sorted by name; find_files can sort by age below a {}"),
     )
@@ -354,6 +355,11 @@ def join_paths(value: Any) -> Any:
     return cast("Any", value)
 
 
+def join_places(value: Any) -> Any:
+    """Join the paths of a list; an empty list, which Cursor's models send, is everything."""
+    return "." if value in ([], "[]") else join_paths(value)
+
+
 _BETWEEN = re.compile(r"([^\s:{]*?)(\.\.\.?)([^\s:{]*)")
 """Pattern of a range of commits, such as `v1..v2`; names of refs have no two dots (git-check-ref-format(1))."""
 
@@ -399,7 +405,7 @@ Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 Globs: TypeAlias = Annotated[str, BeforeValidator(_join_globs)]
 Rev: TypeAlias = Annotated[str, AfterValidator(check_rev)]
 PatternList: TypeAlias = Annotated[str, BeforeValidator(join_patterns)]
-PathList: TypeAlias = Annotated[str, BeforeValidator(join_paths)]
+PathList: TypeAlias = Annotated[str, BeforeValidator(join_places)]
 StringList: TypeAlias = Annotated[list[str], BeforeValidator(parse_strings)]
 
 

@@ -6,8 +6,9 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, Unpack, cast
 
+from pydantic import model_validator
 from typing_extensions import TypedDict
 
 from ripwrap._code.enclosing import LineSpan, block_at, definition_at
@@ -58,6 +59,8 @@ class CodebaseSearchOptions(TypedDict, total=False):
 class CodebaseSearchArguments(ToolArguments, frozen=True):
     """Arguments of `codebase_search()`."""
 
+    foreign: ClassVar[frozenset[str]] = frozenset({"line"})
+
     query: str = ""
     path: PathList = "."
     like: str = ""
@@ -65,6 +68,14 @@ class CodebaseSearchArguments(ToolArguments, frozen=True):
     file_type: str = ""
     limit: Number = 30
     offset: Number = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_line(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Replace a path and a line, which `find_related` of semble takes, by `like`."""
+        values = {**given}
+        line = values.pop("line", None)
+        return values if line is None else values | {"like": f"{values.pop('path', '')}:{line}"}
 
 
 class CodePlace(Model, frozen=True):
@@ -406,7 +417,7 @@ CODEBASE_SEARCH = ToolSpec(
     CodebaseSearchResult,
     run_codebase_search,
     title="Search by question or name",
-    aliases=("semantic_search", "search_codebase", "search_code", "code_search"),
+    aliases=("semantic_search", "search_codebase", "search_code", "code_search", "find_related", "find_similar"),
     writes="index",
 )
 

@@ -1,10 +1,13 @@
 """Arguments and result of the tool `grep_content`."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+from pydantic import model_validator
 
 from ripwrap._code.outline import Section
 from ripwrap._text import shown, shown_path
@@ -16,6 +19,7 @@ from ripwrap.workspace.arguments import (
     PatternList,
     Rev,
     ToolArguments,
+    is_true,
     labels,
 )
 from ripwrap.workspace.results import FileHits, ToolResult, next_offset_after
@@ -26,6 +30,8 @@ Expand: TypeAlias = Literal["none", "definition"]
 
 class GrepContentArguments(ToolArguments, frozen=True):
     """Arguments of `grep_content()`."""
+
+    foreign: ClassVar[frozenset[str]] = frozenset({"-w", "word_regexp", "whole_word", "whole_words"})
 
     pattern: PatternList
     path: PathList = "."
@@ -47,6 +53,19 @@ class GrepContentArguments(ToolArguments, frozen=True):
     expand: Expand = "none"
     rev: Rev = ""
     inside: Globs = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_whole_words(cls, given: dict[str, Any]) -> dict[str, Any]:
+        r"""Put `\b` around a pattern of words if whole words are asked for, which is what rg does with `-w`."""
+        values = {name: value for name, value in given.items() if name not in cls.foreign}
+        asked = next((name for name in given if name in cls.foreign and is_true(given[name])), None)
+        if asked is None:
+            return values
+        pattern, fixed = str(values.get("pattern")), is_true(values.pop("fixed_strings", False))
+        if not re.fullmatch(r"\w+" if fixed else r"\w+(?:\|\w+)*", pattern):
+            raise ValueError(f"unknown argument {asked!r}; write \\b before and after the word in pattern")
+        return values | {"pattern": rf"\b(?:{pattern})\b" if "|" in pattern else rf"\b{pattern}\b"}
 
 
 class _NotCompared:

@@ -16,6 +16,7 @@ from ripwrap.errors import SearchError
 from ripwrap.models import Model
 from ripwrap.sources.git import RevisionTree
 from ripwrap.sources.git_log import ChangedPath, LoggedCommit, LogReader
+from ripwrap.sources.git_process import NoRepositoryError
 from ripwrap.workspace.arguments import (
     MAX_QUOTED_CHARS,
     Number,
@@ -188,6 +189,10 @@ def _locate(settings: Settings, arguments: HistoryArguments, rev: str) -> tuple[
         location = settings.sandbox.locate(arguments.path, find=find)
     except MissingPathError:
         location = find(arguments.path, must_exist=False)
+    except NoRepositoryError as error:
+        roots = ", ".join(map(shown_path, settings.sandbox.roots))
+        said = f"history needs a git repository, and {roots} has none at {shown_path(arguments.path)}; read_file shows"
+        raise ValueError(f"{said} files as they are now") from error
     return location, cast("RevisionTree", location.revision)
 
 

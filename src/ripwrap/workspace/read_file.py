@@ -94,7 +94,7 @@ class LineRange(NamedTuple):
 class ReadFileArguments(ToolArguments, frozen=True):
     """Arguments of `read_file()`."""
 
-    foreign: ClassVar[frozenset[str]] = frozenset({"limit"})
+    foreign: ClassVar[frozenset[str]] = frozenset({"limit", "include"})
     also: ClassVar[Mapping[str, str]] = dict.fromkeys(("files", "reads", "requests"), "path")
 
     path: Annotated[str, BeforeValidator(join_paths)]
@@ -124,7 +124,14 @@ class ReadFileArguments(ToolArguments, frozen=True):
 
         Drop `limit` if it is 0, or if `end_line` is given. A negative `start_line` counts from the end, as `tail` does.
         """
-        values = _each_with_ranges(given)
+        values = {**given}
+        if files := values.pop("include", None):  # of Gemini CLI: paths or globs
+            if re.search(r"[*?\[{]", "".join(map(str, _listed(files)))):
+                raise ValueError(
+                    "unknown argument 'include'; find_files finds files; pass their paths as path, in a list"
+                )
+            values.setdefault("path", files)
+        values = _each_with_ranges(values)
         limit = values.pop("limit", 0)
         if re.fullmatch(r"-[1-9]\d*", str(values.get("start_line"))):
             values["tail"] = str(values.pop("start_line"))[1:]

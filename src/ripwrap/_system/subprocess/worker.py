@@ -148,8 +148,24 @@ class WorkerProcess:
             _close_pipes(process)
 
     def _start(self) -> None:
-        with defer_interrupts():
-            self._process = _start_process(self._code)
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name in _INHERITED_VARIABLES or name.startswith(_INHERITED_PREFIXES)
+        }
+        environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), _IS_WORKER: "1"}
+        argv, pipe, nothing = _argv(self._code), subprocess.PIPE, subprocess.DEVNULL
+        try:
+            # The process has its own process group, so that a terminal's Ctrl-C does not end it; otherwise the current
+            # file would be reported as unreadable. The pipes have no buffers, because a forked child would write the
+            # buffered bytes again.
+            with defer_interrupts():
+                self._process = start(argv, stdin=pipe, stdout=pipe, stderr=nothing, env=environment)
+        except OSError as error:
+            raise StartError(f"{sys.executable} cannot be started: {error.strerror}") from error
+        if _is_frozen() and self._process.stdin is not None:
+            with suppress(OSError):  # it has ended; the exchange that follows says so
+                _write_all(self._process.stdin, pickle.dumps({}) + pickle.dumps(_FrozenWorker(self._code)))
         if self._exchange(None, _START_TIMEOUT) != _READY:
             code = wait_for_exit(self._process, _END_TIMEOUT)  # a frozen program may be running its main module instead
             CANCELLED.get().check()
@@ -248,27 +264,6 @@ def is_python() -> bool:
 
 def _is_frozen() -> bool:
     return bool(getattr(sys, "frozen", False))
-
-
-def _start_process(code: str) -> Popen:
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if name in _INHERITED_VARIABLES or name.startswith(_INHERITED_PREFIXES)
-    }
-    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), _IS_WORKER: "1"}
-    argv = _argv(code)
-    try:
-        # The process has its own process group, so that a terminal's Ctrl-C does not end it; otherwise the current file
-        # would be reported as unreadable. The pipes have no buffers, because a forked child would write the buffered
-        # bytes again.
-        process = start(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
-    except OSError as error:
-        raise StartError(f"{sys.executable} cannot be started: {error.strerror}") from error
-    if _is_frozen() and process.stdin is not None:
-        with suppress(OSError):  # it has ended; the exchange that follows says so
-            _write_all(process.stdin, pickle.dumps({}) + pickle.dumps(_FrozenWorker(code)))
-    return process
 
 
 def _argv(code: str) -> list[str]:

@@ -4,7 +4,7 @@ import json
 import secrets
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from sqlite3 import Connection
@@ -244,10 +244,10 @@ def _code_of(stored: bytes, text: str) -> CodeNames | None:
 
 
 @lru_cache(maxsize=2048)
-def names_of(stored: bytes | None) -> Sequence[str]:
+def names_of(stored: bytes | None) -> list[str]:
     """Return the names that each chunk of a content defines, separated by blanks, as `add_blob()` compressed them."""
     try:
-        return zlib.decompress(stored).decode().split("\n") if stored else ()
+        return zlib.decompress(stored).decode().split("\n") if stored else []
     except (zlib.error, UnicodeDecodeError, TypeError) as error:
         raise DamageError("a list of names is damaged") from error
 
