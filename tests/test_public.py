@@ -133,7 +133,7 @@ PLAIN_COMMAND = {
             },
         ),
         (
-            "from ripwrap.sync import Workspace; Workspace()",
+            "from ripwrap.sync import Workspace; Workspace('.')",
             {
                 *("importlib.metadata", "sqlite3", "tarfile", "tomllib", "zipfile", "ripwrap._code.treesitter"),
                 *("ripwrap._ranking", "ripwrap._scan.secrets", "ripwrap._operations.rank", "ripwrap._edits.journal"),

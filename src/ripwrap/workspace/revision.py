@@ -18,7 +18,6 @@ from typing import cast
 from ripwrap._system.concurrency import CANCELLED
 from ripwrap._text import path_from_shown, shown_path
 from ripwrap.errors import AccessDeniedError
-from ripwrap.places.inside import document_cache
 from ripwrap.sources.base import SEPARATOR, UNPACKED, check_installed, find_format, format_of, installed_formats
 from ripwrap.sources.git import RevisionTree
 from ripwrap.sources.reading import DocumentReader
@@ -124,6 +123,7 @@ def locate_member(sandbox: Sandbox, path: str, timeout: float | None) -> tuple[R
 
     A document stands for an archive of its parts, as in `a.xlsx!/sheet Prices:3` and `a.ipynb!/cell 7 output`.
     """
+    from ripwrap.places.inside import document_cache
     from ripwrap.sources.archives import ArchiveSource, Bounds  # late: few calls name a member
 
     at = path.find(SEPARATOR)
