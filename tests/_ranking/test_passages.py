@@ -205,7 +205,7 @@ def test_a_deep_answer_lowers_further_definitions_less() -> None:
         for depth in (BROAD, DEEP)
     )
     assert 0 < broad < deep < 1
-    assert deep == pytest.approx(broad**DEEP.power)
+    assert deep == pytest.approx(broad ** (DEEP.power / BROAD.power))
 
 
 def test_further_definitions_are_shown_once_and_only_definitions() -> None:

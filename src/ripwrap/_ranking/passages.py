@@ -68,7 +68,7 @@ class Depth(NamedTuple):
     power: float
 
 
-BROAD = Depth((3, 2, 1), 1.0)
+BROAD = Depth((3, 2, 1), 0.8)
 """Few definitions of many files, for a list of results."""
 DEEP = Depth((10, 10, 8, 5, 3, 2, 1), 0.3)
 """More definitions of the best files, for an answer that shows the code."""
