@@ -355,7 +355,8 @@ def test_blank_lines_that_are_left_out_are_not_announced(plant: Plant) -> None:
     ("arguments", "says"),
     [
         ({"query": "  ?! "}, "there is no word in the query"),
-        ({}, "query is missing"),
+        ({}, "pass either query, with words or a name, or like"),
+        ({"query": "x", "like": "a.py"}, "pass either query, with words or a name, or like"),
         ({"query": "x", "limit": -1}, "limit must be 0 or more"),
         ({"query": "x", "path": "nowhere"}, "nowhere does not exist"),
         ({"query": "x", "path": "/etc"}, "/etc is outside of the allowed directories"),
