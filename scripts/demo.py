@@ -67,6 +67,8 @@ def _git(folder: Path, command: str, *arguments: str, **environment: str) -> Non
 
 if __name__ == "__main__":
     demo = Path(*sys.argv[1:2] or ["demo"])
+    if str(demo).startswith("-") or sys.argv[2:]:
+        raise SystemExit("usage: python3 scripts/demo.py [DIRECTORY]")
     if demo.exists():
         raise SystemExit(f"{demo} exists; delete it to make the demo again")
     make(demo)
