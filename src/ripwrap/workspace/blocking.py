@@ -332,8 +332,7 @@ class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
         Args:
             query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
             path (str): The directory or file to search; `.` is everything.
-            like (str): Instead of query, lines of a file to which similar code is found, e.g. `src/a.py:10-30`; one
-                line is the definition around it.
+            like (str): Instead of query: lines, or a definition by one line, to find code like it: `src/a.py:10-30`.
             file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!tests/**`.
             file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
             limit (int): Maximum number of results to show; default 30. A file may have several.
