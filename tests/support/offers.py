@@ -115,12 +115,7 @@ def check(
         name: _only(limits if bounds else (), schema) for name, schema in own.items()
     }
     assert {name: schema["description"] for name, schema in properties.items()} == parameter_descriptions(method)
-    asked = {
-        "grep_content": ["pattern"],
-        "codebase_search": ["query"],
-        "find_references": ["name"],
-        "read_file": ["path"],
-    }
+    asked = {"grep_content": ["pattern"], "find_references": ["name"], "read_file": ["path"]}
     required = [*wanted] if strict else asked.get(method.__name__, [])
     assert offer.parameters.get("required", []) == required
     assert not re.search(r"'(anyOf|oneOf|allOf|\$ref|\$defs|definitions)'", repr(offer.parameters))
