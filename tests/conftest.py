@@ -162,7 +162,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 cases[item.nodeid.partition("[")[0]].append(item)
         for all_ in cases.values():
             kept = {id(all_[(2 * place + 1) * len(all_) // (2 * count)]) for place in range(count)}
-            left |= set(map(id, all_)) - (kept if len(all_) > count else set(map(id, all_)))
+            left |= set(map(id, all_)) - kept
     if left:
         config.hook.pytest_deselected(items=[item for item in items if id(item) in left])
         items[:] = [item for item in items if id(item) not in left]

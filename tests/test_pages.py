@@ -218,6 +218,14 @@ def test_pages_that_search_the_demo_name_the_command_that_makes_it() -> None:
     assert [page.name for page in pages if "python3 scripts/demo.py" not in page.read_text("utf-8")] == []
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "more"]])
+def test_demo_is_not_made_for_wrong_arguments(tmp_path: Path, arguments: list[str]) -> None:
+    command = [sys.executable, str(ROOT / "scripts/demo.py"), *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "usage: python3 scripts/demo.py [DIRECTORY]\n")
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.slow
 def test_tests_on_the_trio_page_pass(tmp_path: Path) -> None:
     for block in ALL:

@@ -229,7 +229,7 @@ def _read_candidates(
         file = files.get(blob) or files.setdefault(blob, _file_of(database, view, blob, *of_file))
         known = None if symbol is None else decode_text(symbol)
         every, place = names_of(names), int(row - first)
-        defined = every[place].split() if place < len(every) else []
+        defined = every[place].split(" ") if place < len(every) and every[place] else []
         content = _StoredChunk(file, start, size, key, known, defined)
         found[ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))] = content
     return found

@@ -152,6 +152,9 @@ TEXT_SHARE = 2 / 3
 definitions, from 0 to 1.
 """
 
+COMPARED = 150
+"""Number of ranked chunks that are compared with the lines of `like`."""
+
 RANKED: Mapping[Ranking, str] = {
     "files": "without an index",
     "index": "with the index",
@@ -168,10 +171,8 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
         raise ValueError("pass either query, with words or a name, or like, with a place such as 'src/a.py:10-30'")
     sample: _Sample | None = None
     if arguments.like:
-        from ripwrap.workspace.more_like_this import COMPARED, query_of
-
         sample = await run.call(lambda: _read_sample(settings, arguments.like))
-        query, most = query_of(sample.text), COMPARED
+        query, most = sample.query, COMPARED
         arguments = arguments.model_copy(update={"like": sample.name})
     async with open_scope(run, settings, arguments.path, hidden=False, ignored=False) as scope:
         answer: IndexAnswer | None = None
@@ -210,6 +211,7 @@ class _Sample(NamedTuple):
 
     name: str
     text: str
+    query: str
     file: "SourceFile"
     path: str
     span: LineSpan
@@ -259,10 +261,11 @@ def _read_sample(settings: Settings, place: str) -> _Sample:
         span = found[1] if found else block_at(path, file.lines, span)
     text = file.text(span)
     name = f"{location.name}:{span.first}-{span.last}"
-    if not query_of(text):
+    query = query_of(text)
+    if not query:
         raise ValueError(f"{shown_path(name)} has no word that other code may have; name other lines")
     own = "" if location.revision else os.path.normpath(os.path.join(location.cwd, path))
-    return _Sample(name, text, file, own, span)
+    return _Sample(name, text, query, file, own, span)
 
 
 async def _rank(call: ToolCall, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:

@@ -8,9 +8,6 @@ from collections.abc import Mapping, Sequence
 from ripwrap._ranking.word_query import MAX_QUERY_CHARS, STOP_WORDS, TEMPLATE_WORDS, identifier_parts, to_nfc
 from ripwrap.results import RankedChunk
 
-COMPARED = 150
-"""Number of ranked chunks that are compared with the lines."""
-
 _QUERY_WORDS = 12
 _RANK_SHARE = 0.25
 """Weight of a chunk's own rank beside its likeness. On 28 pairs of functions of the standard library that do the same

@@ -262,7 +262,7 @@ def remove_unused(database: Connection, blob: int) -> int:
     first, last, names = database.execute(statement, (blob,)).fetchone()
     database.executemany(
         "DELETE FROM definition WHERE name = ? AND chunk BETWEEN ? AND ?",
-        ((name, first, last) for name in {name for line in names_of(names) for name in line.split()}),
+        ((name, first, last) for name in {name for line in names_of(names) for name in line.split(" ")}),
     )
     removed = database.execute("DELETE FROM chunk WHERE blob = ?", (blob,)).rowcount
     if database.execute("DELETE FROM blob WHERE id = ?", (blob,)).rowcount:
