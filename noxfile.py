@@ -340,7 +340,7 @@ def retrieval(session: nox.Session) -> None:
 
     `-- DIR --sets needles issues --queries 8 --methods index-free index` is a quick look at some sets of queries.
     """
-    _install(session, "retrieval", extras="bin,cli,semantic")
+    _install(session, "retrieval", extras="bin,cli,semantic", packages=["semble"])
     session.install("pip")
     arguments = session.posargs or [ANNOTATIONS, "--page=docs/retrieval.md"]
     session.run("python", "benchmarks/retrieval/run.py", *arguments)

@@ -72,6 +72,8 @@ BUDGETS = (
     Budget("hybrid", "recall", 0.96),
 )
 COLUMNS = ("NDCG@10", "Hit@5", "MRR", "recall", "lines", "p50", "p95", "CPU p50")
+PEERS = ("rg-words", "semble")
+"""Methods that are not ripwrap's."""
 TIMES = ("p50", "p95", "CPU p50")
 
 
@@ -157,7 +159,7 @@ def verdicts(rows: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[tupl
     words = rows.get("rg-words", {})
     for method, corpora in rows.items():
         for corpus, figures in corpora.items():
-            if method != "rg-words" and corpus in words:
+            if method not in PEERS and corpus in words:
                 worse = figures["NDCG@10"] < words[corpus]["NDCG@10"]
                 if worse or corpus == "all":
                     where = "" if corpus == "all" else f" on {corpus}"

@@ -5,10 +5,12 @@ import re
 import shutil
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from ripwrap import sync
 from ripwrap._ranking.word_query import parse_query
@@ -16,6 +18,7 @@ from ripwrap._ripgrep.command import words_query
 from ripwrap._ripgrep.page_collector import TermCounts
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+from ripwrap.index.embeddings.registry import load_wordllama
 from ripwrap.results import RankedChunk
 
 LIMIT = 10  # the default of `rank()`
@@ -90,14 +93,47 @@ class WithIndex:
     """Search with `ripwrap.sync.Index`, which is built on creation and not refreshed before queries."""
 
     def __init__(self, root: Path, *, chunker: Literal["syntax", "windows"], embedder: str | None = None) -> None:
-        home = mkdtemp()
-        atexit.register(shutil.rmtree, home)
-        self._index = sync.Index(root, location=home, chunker=chunker, embedder=embedder)
+        self._index = sync.Index(root, location=_temporary(), chunker=chunker, embedder=embedder)
         self._index.refresh()
 
     def answer(self, query: str) -> list[Result]:
         """Implement `Method.answer()`."""
         return [Result.from_chunk(chunk) for chunk in self._index.search(query, limit=LIMIT, refresh=False)]
+
+
+@cache
+def semble_model() -> tuple[str | None, str]:
+    """Return a model for semble, `None` for its own one, and a sentence that says which semble and model it is.
+
+    semble downloads its own model. Without that model, semble gets the embeddings of wordllama, which a wheel has.
+    """
+    release = f"semble {version('semble')}"
+    try:
+        _, name = import_module("semble.index.dense").load_model()
+    except OSError:
+        folder = _temporary()
+        tokenizer, vectors = load_wordllama()
+        import_module("model2vec").StaticModel(vectors, tokenizer, normalize=True).save_pretrained(folder)
+        return folder, f"{release} had the embeddings of wordllama, because its own could not be downloaded."
+    return None, f"{release} had the embeddings {name}."
+
+
+class Semble:
+    """Search with semble (https://pypi.org/project/semble), whose index is built on creation."""
+
+    def __init__(self, root: Path) -> None:
+        self._index: Any = import_module("semble").SembleIndex.from_path(root, model_path=semble_model()[0])
+
+    def answer(self, query: str) -> list[Result]:
+        """Implement `Method.answer()`."""
+        chunks = (found.chunk for found in self._index.search(query, top_k=LIMIT))
+        return [Result(one.file_path, one.content, range(one.start_line, one.end_line + 1)) for one in chunks]
+
+
+def _temporary() -> str:
+    folder = mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    return folder
 
 
 METHODS: dict[str, Callable[[Path], Method]] = {
@@ -106,5 +142,6 @@ METHODS: dict[str, Callable[[Path], Method]] = {
     "index": partial(WithIndex, chunker="windows"),
     "index+syntax": partial(WithIndex, chunker="syntax"),
     "hybrid": partial(WithIndex, chunker="syntax", embedder="wordllama"),
+    "semble": Semble,
 }
 """Methods by their names in the table; creating one may take long, and is measured."""

@@ -26,7 +26,7 @@ from retrieval.clock import Timing, percentile, timed
 from retrieval.issues.corpus import ISSUES
 from retrieval.large import Figures, parse_figures, section
 from retrieval.measures import CHARS_PER_TOKEN, COLUMNS, MAX_TOKENS, TIMES, Score, row, score, verdicts
-from retrieval.methods import METHODS, Result
+from retrieval.methods import METHODS, Result, semble_model
 from retrieval.needles import evenly
 from retrieval.packages import NPM, WHEELS, UnavailableError
 from retrieval.queries import DOCSTRINGS, GIVEN, LIBRARY, Corpus
@@ -108,7 +108,8 @@ def report(
     parts = [
         fill(
             f"The machine has rg {'.'.join(map(str, binary.version))}, {os.cpu_count()} CPUs and the system "
-            f"{platform.platform()}. The versions of the corpora are {pins}.",
+            f"{platform.platform()}. The versions of the corpora are {pins}."
+            + (f" {semble_model()[1]}" if "semble" in rows else ""),
             100,
             break_on_hyphens=False,
         ),

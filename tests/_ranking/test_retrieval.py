@@ -11,7 +11,7 @@ import pytest
 
 from retrieval.clock import Timing
 from retrieval.large import budgets, measure, parse_figures, section
-from retrieval.measures import BUDGETS, CHARS_PER_TOKEN, MAX_TOKENS, row, score, verdicts
+from retrieval.measures import BUDGETS, CHARS_PER_TOKEN, MAX_TOKENS, PEERS, row, score, verdicts
 from retrieval.methods import METHODS, Result
 from retrieval.packages import UnavailableError
 from retrieval.queries import (
@@ -80,9 +80,9 @@ def test_verdicts_report_missed_budgets_and_methods_worse_than_rg() -> None:
     rows = {"rg-words": {"all": {"NDCG@10": 0.5}}}
     for figures in (good, bad):
         ours = {
-            name: {"cpython": figures, "docstrings": figures, "all": figures} for name in METHODS if name != "rg-words"
+            name: {"cpython": figures, "docstrings": figures, "all": figures} for name in METHODS if name not in PEERS
         }
-        judged = verdicts({**rows, **ours})
+        judged = verdicts({**rows, **ours, "semble": ours["index"]})
         assert [met for _, met in judged] == [figures is good] * (len(BUDGETS) + len(ours))
     assert judged[3][0] == "index-free: CPU p50 on cpython ≤ 150 ms"
     recall = {text for text, _ in judged if "recall" in text}
@@ -114,7 +114,7 @@ def test_annotated_lines_of_a_name_follow_its_definition(plant: Callable[..., Pa
 
 
 def test_benchmark_has_these_methods() -> None:
-    assert METHODS.keys() == {"rg-words", "index-free", "index", "index+syntax", "hybrid"}
+    assert METHODS.keys() == {"rg-words", "index-free", "index", "index+syntax", "hybrid", "semble"}
 
 
 @pytest.mark.parametrize("method", ["rg-words", "index-free", "index"])  # the others: `index/test_hybrid.py`

@@ -735,7 +735,7 @@ def test_damaged_offline_model_says_how_to_install_it_again(
     monkeypatch.delitem(sys.modules, "wordllama", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(EmbeddingError, match=r"; install .*: pip install --force-reinstall .*wordllama"):
-        registry._load.__wrapped__()
+        registry.load_wordllama.__wrapped__()
 
 
 def test_protocol_for_custom_embedders_is_public() -> None:

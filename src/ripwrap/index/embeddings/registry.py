@@ -71,7 +71,7 @@ class WordLlama:
 
         with _LOAD_LOCK:
             if self._model is None:
-                self._model = _load()
+                self._model = load_wordllama()
         tokenizer, weights = self._model
         found = np.zeros((len(texts), weights.shape[1]), np.float32)
         for number, text in enumerate(texts):
@@ -85,8 +85,12 @@ class WordLlama:
 
 
 @functools.cache
-def _load() -> tuple[Any, Any]:
-    """Load the tokenizer and the weights of the model (33 MB of memory); all indexes of a process share them."""
+def load_wordllama() -> tuple[Any, Any]:
+    """Load the tokenizer and the weights of wordllama (33 MB of memory); all indexes of a process share them.
+
+    Raises:
+        EmbeddingError: The package is damaged, or too old.
+    """
     found = find_spec("wordllama")
     folder = Path(found.origin).parent if found and found.origin else Path()
     for name in (_WEIGHTS_PATH, _TOKENIZER_PATH):
