@@ -26,8 +26,8 @@ from ripwrap._code.treesitter.merge import (
     OVERLAP_LINES,
     Chunk,
     chunker_version,
+    named_windows,
     syntax_chunks,
-    window_chunks,
 )
 from ripwrap._code.treesitter.parser import MAX_FILE_CHARS, MAX_LINE_CHARS, is_available
 from support.effort import times
@@ -350,7 +350,7 @@ def test_symbol_that_would_be_too_long_has_no_parents() -> None:
 def test_too_long_files_and_lines_are_split_into_windows() -> None:
     minified = "function f() {\n  1;\n  2;\n}\n" + "x;" * (MAX_LINE_CHARS // 2 + 1) + "\n"
     for text in (minified, ("def f():\n    1\n    2\n    3\n" * MAX_FILE_CHARS)[: MAX_FILE_CHARS + 1]):
-        assert syntax_chunks("a.js", text) == list(window_chunks(text))
+        assert syntax_chunks("a.js", text) == list(named_windows("a.js", text))
     assert syntax_chunks("a.js", minified.replace("x;", "", 1))[0].symbol == "f"
 
 
@@ -373,13 +373,13 @@ def test_deeply_nested_definitions_are_split() -> None:
 @pytest.mark.parametrize("name", ["a.java", "a.cs"])
 def test_angle_brackets_that_stall_the_parser_are_not_parsed(name: str) -> None:
     text = "class A {\n  int a;\n  int b;\n}\n" + "a<b\n<c<\n" * 100_000
-    assert syntax_chunks(name, text, timeout=math.inf) == list(window_chunks(text))
+    assert syntax_chunks(name, text, timeout=math.inf) == list(named_windows(name, text))
 
 
 def test_parser_that_takes_too_long_is_stopped() -> None:
     text = "def f():\n    1\n    2\n    3\n" * 1_000
     assert syntax_chunks("a.py", text)[0].symbol == "f"
-    assert syntax_chunks("a.py", text, timeout=-1) == list(window_chunks(text))
+    assert syntax_chunks("a.py", text, timeout=-1) == list(named_windows("a.py", text))
 
 
 SOURCES = st.sampled_from([(name, (SAMPLES / name).read_text()) for name in EXPECTED])
@@ -442,7 +442,7 @@ def test_chunks_are_windows_without_the_extra(monkeypatch: pytest.MonkeyPatch, f
     monkeypatch.setitem(sys.modules, "semble_grammars", None)
     text = (SAMPLES / "shop.py").read_text()
     assert not is_available() and chunker_version().startswith("windows ")
-    assert syntax_chunks("shop.py", text) == list(window_chunks(text))
+    assert syntax_chunks("shop.py", text) == list(named_windows("shop.py", text))
 
 
 def test_old_tree_sitter_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget_grammars: None) -> None:
@@ -460,7 +460,7 @@ def test_grammar_that_cannot_be_unpacked_is_skipped_with_one_warning(
     monkeypatch.setenv("SEMBLE_GRAMMARS_CACHE_DIR", str(tmp_path / "file" / "no"))
     text = (SAMPLES / "shop.py").read_text()
     with caplog.at_level(logging.WARNING, "ripwrap"):
-        assert syntax_chunks("shop.py", text) == syntax_chunks("shop.py", text) == list(window_chunks(text))
+        assert syntax_chunks("shop.py", text) == syntax_chunks("shop.py", text) == list(named_windows("shop.py", text))
     assert len(caplog.records) == 1 and "python" in caplog.text
 
 

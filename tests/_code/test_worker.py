@@ -17,7 +17,7 @@ pytest.importorskip("semble_grammars")
 
 import psutil
 
-from ripwrap._code.treesitter.merge import syntax_chunks, window_chunks
+from ripwrap._code.treesitter.merge import named_windows, syntax_chunks, window_chunks
 from ripwrap._code.treesitter.worker import CodeReader, shared_reader
 from support.parsers import FATAL, parsers, with_little_memory
 from support.waiting import TIMEOUTS, until_blocking
@@ -178,7 +178,7 @@ def test_hung_worker_costs_only_one_file_its_symbols() -> None:
                 parser.suspend()
             hung = chunker.chunks_of("a.py", SMALL)
             if (before, chunker.chunks_of("a.py", SMALL)[0].symbol) == ("f", "f"):
-                assert hung == list(window_chunks(SMALL))
+                assert hung == list(named_windows("a.py", SMALL))
                 return
     pytest.fail("no timeout was enough")
 

@@ -142,18 +142,19 @@ def test_definitions_that_cannot_be_those_of_the_text_are_refused(found: object)
     assert known is not None and [section.name for section in known.outline.sections()] == ["f", "f.g"]
 
 
-def test_files_that_are_not_parsed_in_time_have_no_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_definitions_of_files_that_are_not_parsed_in_time_are_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "_KNOWN", {})
-    text = SourceText("late.py", "def late(): ...\n", exact=True)
-    assert [code.names for code in read_code([text], 0.0)] == [()]
-    assert names_of(text.path, text.text) == {"late"}  # the next call is not without them
+    text = SourceText("late.py", "LATE = 1\ndef late(): ...\n", exact=True)
+    assert [code.names for code in read_code([text], 0.0)] == [[(1, "late")]]
+    assert names_of(text.path, text.text) == {"LATE", "late"}  # the next call parses the file
 
 
-def test_without_the_parser_results_are_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rg: RgBinary) -> None:
+def test_definitions_are_guessed_without_parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rg: RgBinary) -> None:
     body = "".join(f"    step_{number} = send(rows, {number})\n" for number in range(40))
     (tmp_path / "a.py").write_text(f"def load(rows):\n{body}\ndef send(rows, number):\n    return rows\n")
     (parsed, *_) = sync.rank("where is send defined", cwd=tmp_path, rg=rg.path)
     monkeypatch.setattr(document, "is_available", lambda: False)
-    (window, *_) = sync.rank("where is send defined", cwd=tmp_path, rg=rg.path)
+    monkeypatch.setattr(document, "_KNOWN", {})
+    (guessed, *_) = sync.rank("where is send defined", cwd=tmp_path, rg=rg.path)
     assert (parsed.start_line, parsed.symbol, parsed.reasons[0]) == (43, "send", 'defines "send"')
-    assert window.symbol is None and not any("defines" in reason for reason in window.reasons)
+    assert guessed == parsed

@@ -5,8 +5,10 @@ import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 
-from ripwrap._code.outline import CodeNames, Outline, names_between
+from ripwrap._code.line_outline import guess_code
+from ripwrap._code.outline import CodeNames, names_between
 from ripwrap._code.treesitter.merge import Chunk
 from ripwrap._code.treesitter.parser import is_available
 from ripwrap._code.treesitter.worker import Source, shared_reader
@@ -23,8 +25,7 @@ _KNOWN: dict[tuple[str, bytes], CodeNames] = {}
 _MAX_KNOWN = 256
 _MAX_KNOWN_CHARS = 200_000
 PARSE_SECONDS = 10.0
-"""Seconds to parse the files of a ranking; those that are not parsed in this time have no definitions."""
-_NO_NAMES = CodeNames(Outline((), ()))
+"""Seconds to parse the files of a ranking; definitions of those that are not parsed in this time are guessed."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class SourceText:
 
     @cached_property
     def code(self) -> CodeNames:
-        """Definitions of the file; empty without the extra `code`."""
+        """Definitions of the file; guessed from its lines without the extra `code`, or if it cannot be parsed."""
         return read_code([self])[0]
 
     def name_at(self, line: int) -> str:
@@ -74,25 +75,25 @@ class SourceChunk:
 
 def read_code(sources: Collection[SourceText], seconds: float = PARSE_SECONDS) -> list[CodeNames]:
     """Return the definitions of files, which are parsed together; then `SourceText.code` has them, too."""
-    lacking = [source for source in sources if vars(source).get("code", _NO_NAMES) is _NO_NAMES]
-    if lacking and is_available():
-        _parse(lacking, seconds)
-    return [vars(source).get("code", _NO_NAMES) for source in sources]
+    if lacking := [source for source in sources if "code" not in vars(source)]:
+        _read(lacking, seconds)
+    return [source.code for source in sources]
 
 
-def _parse(sources: Collection[SourceText], seconds: float) -> None:
+def _read(sources: Collection[SourceText], seconds: float) -> None:
     keys = [(source.path, hashlib.blake2b(raw_bytes(source.text), digest_size=16).digest()) for source in sources]
     found = {key: _KNOWN.get(key) for key in keys}
     new = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
-    read = shared_reader().names_of([Source(source.path, source.text) for source in new.values()], seconds)
-    for (key, source), code in zip(new.items(), read, strict=True):
-        found[key] = code
+    asked = [Source(source.path, source.text) for source in new.values()]
+    read = shared_reader().names_of(asked, seconds) if is_available() else repeat(None)
+    for (key, source), code in zip(new.items(), read, strict=False):
+        found[key] = code or guess_code(source.path, source.text)
         if code is not None and len(source.text) <= _MAX_KNOWN_CHARS:
             if len(_KNOWN) >= _MAX_KNOWN:
                 _KNOWN.clear()
             _KNOWN[key] = code
     for key, source in zip(keys, sources, strict=True):
-        vars(source)["code"] = found[key] or _NO_NAMES  # where `cached_property` looks
+        vars(source)["code"] = found[key]  # where `cached_property` looks
 
 
 def cut_to_limit(raw: bytes) -> bytes:

@@ -175,9 +175,9 @@ class BaseIndex:
                 of a repository share this directory. `"project"` is the subdirectory `.ripwrap` of `root`; git and rg
                 ignore this subdirectory. Any other value is a path.
             chunker: Method that splits files into chunks. `"syntax"` splits at definitions and needs the extra
-                `code`. `"windows"` splits by lines, and knows no names of definitions. `"auto"` is `"syntax"` if the
-                extra is installed, otherwise `"windows"`. `"syntax"` parses source in a separate process, because
-                hostile source may crash a parser. If the chunker changes, the index is rebuilt.
+                `code`. `"windows"` splits by lines, and guesses from the look of a line what it defines. `"auto"` is
+                `"syntax"` if the extra is installed, otherwise `"windows"`. `"syntax"` parses source in a separate
+                process, because hostile source may crash a parser. If the chunker changes, the index is rebuilt.
             embedder: Embedding model. `"wordllama"` runs on this machine, without a network. `"provider:model"`,
                 e.g. `"openai:text-embedding-3-small"`, sends the text of every chunk and query to that provider.
                 `"auto"` is the first provider of `detect()` that can be used or, if there is none, wordllama. An

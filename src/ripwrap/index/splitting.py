@@ -20,8 +20,8 @@ from ripwrap._code.treesitter.merge import (
     Chunk,
     CodeChunks,
     chunker_version,
+    named_windows,
     syntax_chunks,
-    window_chunks,
     without_blank_lines,
 )
 from ripwrap._code.treesitter.worker import FILE_TIMEOUT, IDLE_TIMEOUT
@@ -55,7 +55,7 @@ class Chunker:
     close: Callable[[], object] = lambda: None
 
 
-WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
+WINDOW_CHUNKER = Chunker(WINDOW_VERSION, named_windows)
 """Chunker that splits files between lines, without a parser."""
 
 

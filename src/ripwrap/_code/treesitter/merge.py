@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from ripwrap._code.line_outline import DEFINITION_START, named_lines
 from ripwrap._code.outline import names_between
 from ripwrap._code.treesitter.outline import SyntaxOutline
 from ripwrap._code.treesitter.parser import MAX_LINE_CHARS, PARSE_TIMEOUT, load_grammars, parse_outline
 
-WINDOW_VERSION = "windows 3"
+WINDOW_VERSION = "windows 4"
 """Name and version of the rules by which `window_chunks()` splits; other rules may split the same text differently."""
 
 MAX_CHUNK_CHARS = 800
@@ -27,11 +28,7 @@ _MIN_CHUNK_CHARS = 300
 """Minimum number of characters of a chunk that is cut after a blank line."""
 
 _DEFINITION_START = re.compile(
-    r"(?:[ \t]*(?:@|//|/?\*|#)[^\n]*\n){0,8}"  # decorators, attributes and comments above a definition
-    r"[ \t]*(?:(?:export|default|public|private|protected|internal|static|abstract|final|async|pub(?:\(\w+\))?"
-    r"|unsafe|inline|override|open|local)[ \t]+)*"
-    r"(?:def|class|function|func|fun|fn|interface|struct|enum|trait|impl|type|module|namespace|protocol|object|record"
-    r"|sub|macro_rules!)[ \t*]"
+    rf"(?:[ \t]*(?:@|//|/?\*|#)[^\n]*\n){{0,8}}{DEFINITION_START}"  # with decorators, attributes and comments above
 )
 
 
@@ -87,6 +84,17 @@ def window_chunks(text: str) -> Iterator[Chunk]:
         lines = text.count("\n", start, end)
         yield Chunk(start, end, line, line + lines - (text[end - 1] == "\n"))
         start, line = end, line + lines
+
+
+def named_windows(path: str, text: str) -> Iterator[Chunk]:
+    """Split text into chunks by `window_chunks()`, with the names that lines of the chunks seem to define."""
+    return _named(window_chunks(text), named_lines(path, text))
+
+
+def _named(chunks: Iterable[Chunk], names: Sequence[tuple[int, str]]) -> Iterator[Chunk]:
+    for chunk in chunks:
+        found = {name for _, name in names_between(names, chunk.start_line, chunk.end_line)}
+        yield chunk._replace(names=tuple(sorted(found))) if found else chunk
 
 
 def _chunk_end(text: str, start: int, blank: str) -> int:
@@ -246,7 +254,7 @@ def _part_end(lines: Lines, first: int, fresh: int, stop: int) -> int:
     return last
 
 
-_VERSION = 6
+_VERSION = 7
 
 
 def chunker_version() -> str:
@@ -266,15 +274,9 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> Co
     long = max(map(len, text.split("\n"))) > MAX_LINE_CHARS
     outline = None if long else parse_outline(path, text, timeout=timeout)
     if outline is None:
-        return CodeChunks(window_chunks(text))
+        return CodeChunks(named_windows(path, text))
     lines = Lines(text, outline.lines)
-    names = outline.names()
-    chunks = (
-        chunk._replace(
-            names=tuple(sorted({name for _, name in names_between(names, chunk.start_line, chunk.end_line)}))
-        )
-        for chunk in merge_segments(lines, _Segments(lines, outline).all())
-    )
+    chunks = _named(merge_segments(lines, _Segments(lines, outline).all()), outline.names())
     return CodeChunks(chunks, json.dumps(outline.code(), separators=(",", ":")))
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from ripwrap._code.outline import CodeNames, Definition, LiteralSpan, Outline
-from ripwrap._code.treesitter.merge import Chunk, CodeChunks, syntax_chunks, window_chunks
+from ripwrap._code.treesitter.merge import Chunk, CodeChunks, named_windows, syntax_chunks
 from ripwrap._code.treesitter.occurrences import NamePlace, Places, find_places
 from ripwrap._code.treesitter.parser import MAX_FILE_CHARS, check_installed, is_available, is_supported, parse_outline
 from ripwrap._system.subprocess.worker import StartError, WorkerProcess, serve_requests
@@ -62,7 +62,7 @@ class CodeReader:
         """Return the chunks of a file, split at its definitions, or by lines if it cannot be parsed."""
         found = next(self._ask("chunks", [Source(path, text)])) if is_available() else None
         if found is None:
-            return CodeChunks(window_chunks(text))
+            return CodeChunks(named_windows(path, text))
         return CodeChunks((Chunk(*one)._replace(names=tuple(one[-1])) for one in found[0]), f"{found[1]}")
 
     def outlines_of(self, sources: Sequence[Source]) -> Iterator[CodeOutline]:
