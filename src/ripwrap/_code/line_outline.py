@@ -105,8 +105,10 @@ def _with_keyword(text: str, language: str | None) -> Iterator[tuple[int, str, s
 def _with_braces(text: str, language: str | None) -> Iterator[tuple[int, str, str]]:
     for body in _OPENS_BODY.finditer(text):
         opens = text.rfind("(", max(body.start() - _MAX_PARAMETERS_CHARS, 0), body.start())
+        if opens < 0:
+            continue
         start = text.rfind("\n", 0, opens) + 1
-        if opens < 0 or opens - start > _MAX_HEAD_CHARS or _NO_PARAMETERS.search(text, opens + 1, body.start()):
+        if opens - start > _MAX_HEAD_CHARS or _NO_PARAMETERS.search(text, opens + 1, body.start()):
             continue
         head = text[start:opens].strip(" \t")
         before = head.rstrip(_NAME)

@@ -404,9 +404,10 @@ def _file(
         if number not in matching:
             continue
         enclosing = outline.enclosing(one.row + 1) if whole else None
-        texts[number] = text
-        if enclosing is not None:
-            texts.setdefault(enclosing.line, lines[enclosing.line - 1][1])
+        if number not in texts:  # one copy of a long line for all of its places
+            texts[number] = text.strip()
+        if enclosing is not None and enclosing.line not in texts:
+            texts[enclosing.line] = lines[enclosing.line - 1][1].strip()
         occurrences.append(
             Occurrence(
                 number,
@@ -491,8 +492,8 @@ def _reference(
 ) -> Reference:
     around = one.enclosing
     if around is not None and request.whole_lines:
-        around = around.model_copy(update={"text": file.lines[around.line].strip()})
-    text = file.lines[one.line].strip()
+        around = around.model_copy(update={"text": file.lines[around.line]})
+    text = file.lines[one.line]
     return Reference(
         path=file.path,
         line=one.line,
