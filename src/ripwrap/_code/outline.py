@@ -137,7 +137,8 @@ class Outline:
         Decorators, attributes and comments directly above a definition belong to it. If several definitions begin on
         one line, the line belongs to the outermost of them.
         """
-        owner = self._owner(line)
+        at = bisect_right(self._rows, line - 1) - 1
+        owner = self._owners[at] if at >= 0 and line <= len(self._lines) else -1
         return None if owner < 0 else self._section(owner)
 
     def kind_of(self, section: Section) -> str:
@@ -149,17 +150,11 @@ class Outline:
         """Return all sections of the file, in the order of their first lines, outer sections first."""
         return tuple(map(self._section, range(len(self._definitions))))
 
-    def _owner(self, line: int) -> int:
-        at = bisect_right(self._rows, line - 1) - 1
-        return self._owners[at] if at >= 0 and line <= len(self._lines) else -1
-
     def _section(self, owner: int) -> Section:
         if owner not in self._sections:
-            definition = self._definitions[owner]
-            text = self._lines[definition.line].strip()[:MAX_NAME_CHARS]
-            self._sections[owner] = Section(
-                name=self._name(owner), line=definition.line + 1, text=text, end_line=definition.last + 1
-            )
+            one = self._definitions[owner]
+            text = self._lines[one.line].strip()[:MAX_NAME_CHARS]
+            self._sections[owner] = Section(name=self._name(owner), line=one.line + 1, text=text, end_line=one.last + 1)
         return self._sections[owner]
 
     def _name(self, owner: int) -> str:

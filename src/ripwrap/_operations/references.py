@@ -362,16 +362,14 @@ async def _read(
     files: list[FileOccurrences] = []
     batch: list[tuple[Block, int]] = []
     size = left_out = 0
-    blocks = [(block, taken) for block, _, taken in on_page(page, found.blocks())]
-    for number, (block, taken) in enumerate(blocks, 1):
+    for block, _, taken in on_page(page, found.blocks()):
         if request.timeout is not None and (left() or 0) <= request.timeout * (1 - _END_SHARE):
             left_out += taken
             continue
         batch.append((block, taken))
         size += sum(len(record) for _, record in block.records)
-        if size > _BATCH_BYTES or number == len(blocks):
-            asked = batch
-            files += await run.call(lambda: _occurrences(request.word, asked))  # noqa: B023 - it is called at once
+        if size > _BATCH_BYTES:
+            files += await run.call(lambda: _occurrences(request.word, batch))  # noqa: B023 - it is called at once
             batch, size = [], 0
     if batch:
         files += await run.call(lambda: _occurrences(request.word, batch))
