@@ -54,8 +54,7 @@ def count_json(lines: bytes) -> Counts:
     It looks for keys with their quotes, such as `{"type":"match"`. A text cannot contain these bytes, because JSON
     escapes quotes in texts.
     """
-    searched = sum(map(int, _SEARCHED.findall(lines)))
-    return lines.count(b'{"type":"begin"'), lines.count(b'{"type":"match"'), searched
+    return lines.count(b'{"type":"begin"'), lines.count(b'{"type":"match"'), sum(map(int, _SEARCHED.findall(lines)))
 
 
 def count_paths(paths: bytes) -> Counts:

@@ -174,8 +174,7 @@ def run(arguments: list[str] | None = None) -> int:
         complain("stdout is closed, so no results can be printed; send stdout to a file or a pipe")
         return FAILED
     try:
-        given = sys.argv[1:] if arguments is None else arguments
-        code = execute(given)
+        code = execute(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe; drop the buffered output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -62,8 +62,7 @@ def run_scan(
     several, given = placed(place, history, paths, options)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:
-        found = sync.scan(known, cwd=cwd, paths=several, overlaps=overlaps, rg=rg, **given)
-        hits = old.new(found)
+        hits = old.new(sync.scan(known, cwd=cwd, paths=several, overlaps=overlaps, rg=rg, **given))
         if write_baseline is not None:
             Baseline.of(hits).write(write_baseline)
             return FAILED if warned.any else FOUND

@@ -320,8 +320,7 @@ class Indexes:
         return IndexHealthResult(**self._common(message), roots=tuple(roots))
 
     def _common(self, message: str) -> dict[str, Any]:
-        location = self._settings.sandbox.locate(".")
-        return {"root": as_utf8(location.cwd), "path": ".", "message": message}
+        return {"root": as_utf8(self._settings.sandbox.locate(".").cwd), "path": ".", "message": message}
 
 
 def check_index_options(
