@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from ripwrap._text import suggest
 from ripwrap.options import OVERRIDES, FileOptions, Flag, OptionGroup, Paths, Size, Strings, flag_of, option_hints
@@ -125,11 +125,12 @@ class Parameter(NamedTuple):
 
 
 class Command:
-    """Command of the command line: a function that returns the exit code, and whose docstring is the description."""
+    """Decorator of a function that returns the exit code, and whose docstring is the description of the command."""
+
+    run: Callable[..., int]
 
     def __init__(
         self,
-        run: Callable[..., int],
         arguments: str = "",
         *,
         examples: Sequence[str] = (),
@@ -139,13 +140,17 @@ class Command:
         hidden: bool = False,
     ) -> None:
         """Describe a command that has other `defaults` of the library's options, and is `without` some of them."""
-        self.run = run
         self.arguments = arguments
         self.examples = examples
         self.exit_codes = exit_codes
         self.hidden = hidden
         self._defaults: FileOptions = LIKE_RG if defaults is None else defaults
         self._without = without
+
+    def __call__(self, run: Callable[..., int]) -> Self:
+        """Return the command that runs a function."""
+        self.run = run
+        return self
 
     @cached_property
     def parameters(self) -> tuple[list[Parameter], list[Parameter]]:

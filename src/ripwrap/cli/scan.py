@@ -33,7 +33,21 @@ Exit codes:
   2  an error; stderr says which"""
 
 
-def run_scan(
+@Command(
+    "[PATH]...",
+    examples=(
+        "ripwrap scan --redact",
+        "ripwrap scan --rules rules.toml",
+        "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
+        "ripwrap scan --write-baseline known.json",
+        "ripwrap scan --baseline known.json",
+        "ripwrap scan --rev main~3",
+        "ripwrap scan --history --since 2024-01-31",
+    ),
+    exit_codes=EXIT_CODES,
+    without=_NOT_FOR_SCAN,
+)
+def scan(
     *paths: Annotated[str, Option("Files and directories [default: all]; - is standard input")],
     rules: Annotated[str | None, Option("TOML file of rules [default: built-in rules]", SCAN, "FILE")] = None,
     sarif_output: Annotated[bool, Option("Print a log in SARIF 2.1.0", SCAN, names=("--sarif",))] = False,
@@ -104,20 +118,3 @@ def _print(
     if as_sarif:
         sys.stdout.write(f"{json.dumps(sarif(shown_hits, rules), indent=1)}\n")
     return number
-
-
-scan: Command = Command(
-    run_scan,
-    "[PATH]...",
-    examples=(
-        "ripwrap scan --redact",
-        "ripwrap scan --rules rules.toml",
-        "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
-        "ripwrap scan --write-baseline known.json",
-        "ripwrap scan --baseline known.json",
-        "ripwrap scan --rev main~3",
-        "ripwrap scan --history --since 2024-01-31",
-    ),
-    exit_codes=EXIT_CODES,
-    without=_NOT_FOR_SCAN,
-)
