@@ -131,11 +131,12 @@ def _with_extents(starts: Sequence[_Start], lines: Sequence[str]) -> list[Defini
         if not code or code[0] == "#":
             continue
         indent = len(line) - len(code)
-        ends = row == coming.row or not _goes_on(code)
+        closes = code.startswith(("}", "end"))
+        ends = row == coming.row or not (closes or _GOES_ON.match(code))  # else the line may belong to the definition
         while inside and (indent < inside[-1][0] or (indent == inside[-1][0] and ends)):
             end(last)
         last = row
-        if inside and indent == inside[-1][0] and code.startswith(("}", "end")):
+        if inside and indent == inside[-1][0] and closes:
             end(row)
         if row == coming.row:
             first = row
@@ -147,8 +148,3 @@ def _with_extents(starts: Sequence[_Start], lines: Sequence[str]) -> list[Defini
     while inside:
         end(last)
     return definitions
-
-
-def _goes_on(code: str) -> bool:
-    """Return True if a line that is indented as a definition may belong to it."""
-    return code.startswith(("}", "end")) or _GOES_ON.match(code) is not None

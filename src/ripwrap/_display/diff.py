@@ -64,9 +64,7 @@ def _joined(changes: list[Change]) -> list[Change]:
 
 
 def _body(old: bytes, new: bytes) -> bytes:
-    if old == new:
-        return _marked(b" ", old)
-    return _marked(b"-", old) + _marked(b"+", new)
+    return _marked(b" ", old) if old == new else _marked(b"-", old) + _marked(b"+", new)
 
 
 def _marked(mark: bytes, lines: bytes) -> bytes:

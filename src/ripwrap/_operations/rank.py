@@ -545,11 +545,6 @@ def _pool(
         others += defines
         if len(pool) < POOL_SIZE or source.path not in files or (defines and others <= POOL_SIZE):
             files.add(source.path)
-            pool.append(_candidate(source, chunk, scores[row], copies))
+            known = source.path, chunk.start_line, chunk.end_line, SourceChunk(source, chunk), scores[row]
+            pool.append(ChunkCandidate(*known, copies=copies.get(source.path, 0)))
     return pool
-
-
-def _candidate(source: SourceText, chunk: Chunk, bm25: float, copies: Mapping[str, int]) -> ChunkCandidate:
-    number = copies.get(source.path, 0)
-    content = SourceChunk(source, chunk)
-    return ChunkCandidate(source.path, chunk.start_line, chunk.end_line, content, bm25, copies=number)

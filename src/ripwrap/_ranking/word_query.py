@@ -538,7 +538,7 @@ def identifier_parts(identifier: str) -> list[str]:
 
     Single letters are left out if there are longer parts.
     """
-    parts = _all_parts(identifier)
+    parts = split_camel_case(identifier).replace("_", " ").lower().split()
     if not identifier.isascii():
         parts = [piece for part in parts for piece in _script_runs(part)]
     return [part for part in parts if len(part) > 1 or is_unspaced(part)] or parts
@@ -580,11 +580,6 @@ def rough_stem(word: str) -> str:
 def stems_of(word: str) -> tuple[str, ...]:
     """Return the stems of the parts of a word or identifier of a text."""
     return tuple(rough_stem(part) for part in identifier_parts(word) if len(part) <= MAX_WORD_CHARS)
-
-
-def _all_parts(symbol: str) -> list[str]:
-    """Return the parts of an identifier in lower case, including single letters: get, http and v for `getHTTP_v`."""
-    return split_camel_case(symbol).replace("_", " ").lower().split()
 
 
 def _unique(items: Iterable[str]) -> list[str]:

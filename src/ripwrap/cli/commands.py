@@ -67,16 +67,6 @@ def find(name: str) -> Command | CommandGroup:
     return found
 
 
-def every_command() -> Iterator[tuple[tuple[str, ...], Command]]:
-    """Yield the words of each command and the command, in the order of help texts."""
-    for name in NAMES:
-        found = find(name)
-        if isinstance(found, Command):
-            yield (name,), found
-        else:
-            yield from (((name, below), one) for below, one in found.commands.items() if not one.hidden)
-
-
 def execute(arguments: Sequence[str]) -> int:
     """Run what a command line stands for, and return the exit code.
 

@@ -84,7 +84,10 @@ class Hosted:
             raise
         except Exception as error:  # each provider's package raises errors of other types
             raise self._translate(error) from error
-        self.dimension = self._find_length(found, len(texts)) or self.dimension
+        from ripwrap.index.embeddings import vectors  # late: numpy
+
+        with suppress(ValueError):  # the caller reports that the answer has no vectors
+            self.dimension = vectors.to_matrix(found, len(texts)).shape[1]
         return found
 
     async def _request(self, texts: list[str], kind: Literal["query", "document"]) -> Any:
@@ -128,15 +131,6 @@ class Hosted:
     def _url(model: Any) -> str | None:
         url = getattr(model, "base_url", None)
         return redact(str(url)).rstrip("/") if url else None
-
-    def _find_length(self, found: object, count: int) -> int | None:
-        """Return the length of the vectors of an answer; `None` if the answer has no vectors."""
-        from ripwrap.index.embeddings import vectors  # late: numpy
-
-        try:
-            return int(vectors.to_matrix(found, count).shape[1])
-        except ValueError:
-            return None
 
     def _translate_setup_error(self, error: Exception) -> EmbeddingError:
         if isinstance(error, ImportError):
