@@ -120,7 +120,7 @@ def test_definitions_that_unpack_to_too_much_are_damage() -> None:
         database.execute("CREATE TABLE blob (id, code)")
         database.execute("INSERT INTO blob VALUES (1, ?)", (found,))
         with pytest.raises(DamageError):
-            code_of(database, 1, "x")
+            code_of(database, 1, "a.py", "x")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ripwrap import sync
+from ripwrap._ranking import document
 from ripwrap.binary import RgBinary
 from support.paths import slashed
 
@@ -122,3 +123,19 @@ def test_queries_with_many_or_long_names_are_answered(plant: Plant, rg: RgBinary
         sync.Workspace(folder, rg=rg.path, index=False) as tools,
     ):
         assert _first_of_all(folder, f"package.json {names}", rg, index, tools) == ["package.json"] * 4
+
+
+def test_index_of_windows_guesses_definitions_and_starts_no_parser(
+    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_parser() -> None:
+        pytest.fail("a parser was asked")
+
+    monkeypatch.setattr(document, "shared_reader", no_parser)
+    body = "".join(f"    step_{number} = send(rows, {number})\n" for number in range(40))
+    root = plant({"a.py": f"def load(rows):\n{body}\n# all of them\ndef send(rows, number):\n    return rows\n"})
+    with sync.Index(root, location=tmp_path / "index", chunker="windows") as index:
+        (first, *_) = index.search("where is send defined")
+        (described, *_) = index.search("load the rows")
+    assert (first.start_line, first.end_line, first.symbol) == (43, 45, "send") and 'defines "send"' in first.reasons
+    assert (described.start_line, described.symbol) == (1, "load")

@@ -50,7 +50,8 @@ _ASSIGNED = re.compile(  # JavaScript's functions without a name of their own
 )
 _ABOVE = re.compile(r"[ \t]*(?:@|//|/?\*|#|--)")
 _MAX_ABOVE = 8
-_GOES_ON = re.compile(r"[{)\]]|[\w ]+:\s*$")
+_GOES_ON = re.compile(r"[{)\]}]|end|[\w ]+:\s*$")
+_CLOSES = re.compile(r"\}|end")
 _C_FAMILY = frozenset({"c", "c header", "cpp", "objective-c"})
 """Languages in which `name(…) {` without a type is a loop of a macro, and `struct name` may begin a variable."""
 _DECLARES_VARIABLE = re.compile(r"[;*=\[(]")
@@ -118,26 +119,23 @@ def _with_braces(text: str, language: str | None) -> Iterator[tuple[int, str, st
 def _with_extents(starts: Sequence[_Start], lines: Sequence[str]) -> list[Definition]:
     definitions: list[Definition] = []
     inside: list[tuple[int, int]] = []  # the indentation and the number of each definition around the line
+    deepest = max((_indent(lines[start.row]) for start in starts), default=0)
     begun = iter([*starts, _Start(len(lines), "", "")])
     coming = next(begun)
-    last = 0
-
-    def end(row: int) -> None:
-        _, number = inside.pop()
-        definitions[number] = definitions[number]._replace(last=row)
-
-    for row, line in enumerate(lines):
-        code = line.lstrip()
-        if not code or code[0] == "#":
+    for row in [row for row, line in enumerate(lines) if line[: deepest + 1].strip()]:
+        indent = _indent(lines[row])
+        code = lines[row][indent:]
+        if code[0] == "#":
             continue
-        indent = len(line) - len(code)
-        closes = code.startswith(("}", "end"))
-        ends = row == coming.row or not (closes or _GOES_ON.match(code))  # else the line may belong to the definition
-        while inside and (indent < inside[-1][0] or (indent == inside[-1][0] and ends)):
-            end(last)
-        last = row
-        if inside and indent == inside[-1][0] and closes:
-            end(row)
+        ends = row == coming.row or not _GOES_ON.match(code)
+        if inside and (indent < inside[-1][0] or (indent == inside[-1][0] and ends)):
+            last = _code_before(lines, row)
+            while inside and (indent < inside[-1][0] or (indent == inside[-1][0] and ends)):
+                _, number = inside.pop()
+                definitions[number] = definitions[number]._replace(last=last)
+        if inside and indent == inside[-1][0] and _CLOSES.match(code):
+            _, number = inside.pop()
+            definitions[number] = definitions[number]._replace(last=row)
         if row == coming.row:
             first = row
             while first and row - first < _MAX_ABOVE and _ABOVE.match(lines[first - 1]):
@@ -145,6 +143,19 @@ def _with_extents(starts: Sequence[_Start], lines: Sequence[str]) -> list[Defini
             definitions.append(Definition(coming.name, coming.kind, first, row, row, inside[-1][1] if inside else -1))
             inside.append((indent, len(definitions) - 1))
             coming = next(begun)
-    while inside:
-        end(last)
+    last = _code_before(lines, len(lines))
+    for _, number in inside:
+        definitions[number] = definitions[number]._replace(last=last)
     return definitions
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _code_before(lines: Sequence[str], row: int) -> int:
+    """Return the row of the last line before `row` that is neither blank nor a comment of `#`."""
+    row -= 1
+    while row > 0 and lines[row].lstrip()[:1] in ("", "#"):
+        row -= 1
+    return row

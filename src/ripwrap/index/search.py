@@ -237,4 +237,4 @@ def _read_candidates(
 
 def _file_of(database: Connection, view: View, blob: int, path: str | bytes, digest: bytes, *stamp: Any) -> IndexedFile:
     """Return the file of a content, with its definitions as the index stores them."""
-    return indexed_file(view, path, digest, tuple(stamp), lambda text: code_of(database, blob, text))
+    return indexed_file(view, path, digest, tuple(stamp), lambda text: code_of(database, blob, decode_text(path), text))

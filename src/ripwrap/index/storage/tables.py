@@ -10,6 +10,7 @@ from functools import lru_cache
 from sqlite3 import Connection
 from typing import NamedTuple
 
+from ripwrap._code.line_outline import guess_code
 from ripwrap._code.outline import CodeNames
 from ripwrap._ranking.passages import MAX_TEXT_CHARS
 from ripwrap._text import as_utf8
@@ -228,14 +229,16 @@ def add_blob(database: Connection, postings: PostingsWriter, path: str, digest: 
     return blob
 
 
-def code_of(database: Connection, blob: int, text: str) -> CodeNames | None:
-    """Return the stored definitions of a content, whose text is `text`; `None` if they are not known."""
+def code_of(database: Connection, blob: int, path: str, text: str) -> CodeNames | None:
+    """Return the definitions of a content, whose text is `text`, as they are stored, or guessed if there are none."""
     (stored,) = database.execute("SELECT code FROM blob WHERE id = ?", (blob,)).fetchone() or (None,)
-    return (_code_of if len(text) <= MAX_TEXT_CHARS else _code_of.__wrapped__)(stored, text) if stored else None
+    return (_code_of if len(text) <= MAX_TEXT_CHARS else _code_of.__wrapped__)(stored or b"", path, text)
 
 
 @lru_cache(maxsize=64)
-def _code_of(stored: bytes, text: str) -> CodeNames | None:
+def _code_of(stored: bytes, path: str, text: str) -> CodeNames | None:
+    if not stored:
+        return guess_code(path, text)
     try:
         raw = zlib.decompressobj().decompress(stored, _MAX_CODE_BYTES)
         return CodeNames.of(json.loads(raw), text)
