@@ -475,10 +475,7 @@ def signed_forms(word: str) -> list[str]:
 
 
 def unicode_forms(word: str) -> tuple[str, ...]:
-    """Return `word`, which must be in NFC, and its NFD form, if that is different.
-
-    In NFC a letter and its accent are one character; in NFD they are two.
-    """
+    """Return `word`, which must be in NFC, and its NFD form, if that is different."""
     return (word,) if word.isascii() else tuple(_unique((word, unicodedata.normalize("NFD", word))))
 
 
@@ -523,10 +520,7 @@ def split_camel_case(text: str) -> str:
 
 
 def _may_have_camel_case(text: str) -> bool:
-    """Return False if a text has no identifiers in camel case; True if it may have some.
-
-    This test is faster than a search for the pattern `_CAMEL_CASE`.
-    """
+    """Return False if a text has no identifiers in camel case; this is faster than a search for `_CAMEL_CASE`."""
     if not text.isascii():
         return True
     kinds = text.encode().translate(_KINDS)

@@ -378,10 +378,7 @@ class BaseListingCollector(Generic[ItemOut]):
 
 
 class ListingCollector(BaseListingCollector[Item]):
-    """Collector of the paths or counts that rg lists.
-
-    Between two chunks of output, it keeps at most `2 * max_items + 1000` items.
-    """
+    """Collector of the paths or counts that rg lists; it holds at most `2 * max_items + 1000` between chunks."""
 
     def __init__(
         self,

@@ -93,11 +93,7 @@ class Meter:
         self._reported = self._begun
 
     def begin_run(self) -> None:
-        """Prepare for another run of rg in the same call.
-
-        Counts start at 0 again. Until they are higher than in the earlier runs, the counts of the earlier runs are
-        reported, so that the reported numbers never decrease.
-        """
+        """Prepare for another run of rg in the same call; until it has counted more, the old counts are reported."""
         self._line = b""
         self._most = tuple(map(max, self._most, self._now))
         self._now = (0, 0, 0)

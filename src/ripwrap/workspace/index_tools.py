@@ -100,10 +100,7 @@ class _RootIndex(BaseIndex):
         return result
 
     def is_built(self) -> bool:
-        """Return True if the index was built for this root, on any branch, by the same versions of ripwrap's parts.
-
-        A refresh is then quick.
-        """
+        """Return True if the index was built for this root, on any branch, by the same versions of ripwrap's parts."""
         view = self._current_view()
 
         def built(database: sqlite3.Connection) -> bool:

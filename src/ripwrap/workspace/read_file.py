@@ -522,10 +522,7 @@ async def _add_close_names(call: ToolCall, arguments: ReadFileArguments, error: 
 
 
 def _with_outline(settings: Settings, read: ReadLines, without: ReadFileResult) -> ReadFileResult:
-    """Return the answer with the outline of the file, and with the lines that then fit.
-
-    If lines were asked for, and there is no definition, the answer stays without an outline.
-    """
+    """Return the answer with the outline of the file, if it has one, and with the lines that then fit."""
     from ripwrap._code.treesitter.parser import is_supported
     from ripwrap._operations.expand import MAX_SOURCE_BYTES
     from ripwrap.workspace.expansion import missing_code, read_source_file  # late: they import the parsers

@@ -194,10 +194,7 @@ class KeyScanner:
                 yield begin.start(), at
 
     def _find(self, marker: re.Pattern[str], line: str, at: int = 0) -> re.Match[str] | None:
-        """Return the first marker in a line, from an offset on.
-
-        The words are found first, because a search for them is faster, and does not backtrack in a long run of dashes.
-        """
+        """Return the first marker in a line, from an offset on; words are found first, without backtracking."""
         here = line.find(_WORDS, at)
         while here >= 0:
             self._check()

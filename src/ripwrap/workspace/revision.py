@@ -212,8 +212,5 @@ def _collapsed(member: str) -> str:
 
 
 def _as_unpacked(member: str) -> str:
-    """Return the path that Windows makes of a member: without the dots, spaces and streams at the end of each name.
-
-    So it is without `..`, too.
-    """
+    """Return the path that Windows makes of a member: no `..`, and no dots, spaces or streams after names."""
     return _plain("/".join(part.partition(":")[0].rstrip(". ") for part in _plain(member).split(os.sep)))

@@ -526,10 +526,7 @@ def as_name(glob: str) -> str:
 
 
 def _slashed(globs: Sequence[str], location: RootLocation) -> Sequence[str]:
-    """On Windows, replace backslashes in globs by slashes.
-
-    A backslash before a bracket, comma or `!` is an escape, and stays.
-    """
+    """On Windows, replace backslashes in globs by slashes, except those before a bracket, comma or `!`."""
     if location.sep == "/":
         return globs
     return [re.sub(r"\\+(?![\[\]{},!])", "/", glob) for glob in globs]

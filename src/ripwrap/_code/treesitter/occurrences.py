@@ -264,10 +264,7 @@ class _OccurrenceFinder:
             yield NamePlace(row, column, kind, syntax, is_member=is_member, receiver=receiver[1] if receiver else "")
 
     def _path(self, start: int) -> list[_Step]:
-        """Return the nodes around a byte, from the outermost to the leaf.
-
-        The bytes must be in order: the cursor only goes on, so that all of them together take one walk over the tree.
-        """
+        """Return the nodes around a byte, outermost first; the bytes must be in order, as the cursor only goes on."""
         cursor, path = self._cursor, self._steps
         while len(path) > 1 and path[-1].node.end_byte <= start:
             while path[-1].node.end_byte <= start and cursor.goto_next_sibling():
