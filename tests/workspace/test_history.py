@@ -400,6 +400,7 @@ def test_commits_are_counted_up_to_a_limit_and_the_time_limit_is_kept(
         ({"path": "src/b.py", "lines": "1-", "rev": "HEAD~1..HEAD"}, "lines and rev do not go together"),
         ({"path": "src", "lines": "1-"}, "src is a directory; only a file has lines"),
         ({"path": "src/b.py", "lines": 99}, "src/b.py has 31 lines in HEAD, so there is no line 99"),
+        ({"path": "a\nb", "lines": "1-"}, "a\\x0ab does not exist in HEAD; find_files with this rev lists the files"),
         ({"pattern": "(?i)x"}, "git has no (? in regular expressions"),
         ({"pattern": "a+?"}, "git has no +? in regular expressions"),
         ({"pattern": "("}, "invalid regex"),

@@ -188,7 +188,7 @@ def _locate(settings: Settings, arguments: HistoryArguments, rev: str) -> tuple[
     try:
         location = settings.sandbox.locate(arguments.path, find=find)
     except MissingPathError:
-        location = find(arguments.path, must_exist=False)
+        location = find(arguments.path, must_exist=bool(arguments.lines.strip()))  # a deleted file has no lines
     except NoRepositoryError as error:
         roots = ", ".join(map(shown_path, settings.sandbox.roots))
         said = f"history needs a git repository, and {roots} has none at {shown_path(arguments.path)}; read_file shows"

@@ -139,7 +139,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
         if limit and "end_line" not in values:
             try:
                 values["end_line"] = max(int(values.get("start_line", 1)), 1) + int(limit) - 1
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 values["end_line"] = limit  # validation refuses it with an error that quotes the given value
         return values
 
