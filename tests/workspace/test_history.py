@@ -194,7 +194,7 @@ def secrets(tmp_path: Path) -> Repository:
     repo.commit("first", {".env": body, "open.txt": "open\n", "x": "file x\n"})
     repo.commit("only denied", {".env": f"{body}SECRET=1\n"})
     repo.git("mv", ".env", "config.txt")
-    repo.commit("from denied", {})
+    repo.commit("from denied", {"config.txt": body})
     repo.commit("key", {"open.txt": f"open\n{KEY}\n", "config.txt": f"{body}SECRET=2\n"})
     repo.git("mv", "config.txt", "k.pem")
     repo.commit(f"to denied {KEY}", {})
@@ -214,6 +214,9 @@ def test_denied_files_are_in_no_log_and_in_no_difference(secrets: Repository) ->
             "config.txt", pattern=pattern, rev="HEAD~2"
         )
         assert "only denied" not in workspace.history("config.txt", pattern=pattern, rev="HEAD~2")
+    for path in (".", "config.txt"):  # the commit that gave the file its name removed a line, too
+        known, other = (workspace.history(path, pattern=one, rev="HEAD~3") for one in ("SECRET=1", "SECRET=8"))
+        assert known == other and known.startswith("No commit of HEAD~3")
     for path in (".env", "k.pem", "x/k.pem"):
         for arguments in ({}, {"commit": "HEAD"}, {"lines": "1-"}, {"pattern": "x"}):
             with pytest.raises(AccessDeniedError):

@@ -231,7 +231,8 @@ class _History:
                 self._exact = False
                 self.notes.append(f"Only {MAX_COMMITS:,} commits were looked at; pass an older rev for further ones.")
                 break
-            shows = [change.path for change in one.changes if self._shows(change.path)]
+            every = (change for change in one.changes if not arguments.pattern or self._shows(change.old_path))
+            shows = [change.path for change in every if self._shows(change.path)]  # old contents are compared, too
             if (shows or not one.changes) and (known is None or one.commit.id in known):
                 found.append(self._entry(one, shows))
             if len(found) > end:
