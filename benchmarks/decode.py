@@ -35,8 +35,9 @@ def ripwrap(chunks: Iterator[bytes]) -> int:
 def columns(chunks: Iterator[bytes]) -> int:
     """Decode as `search_columns()` does, and return the number of matches."""
     from ripwrap._operations.columns import ColumnDecoder
+    from ripwrap._ripgrep.decoder import MessageDecoder
 
-    decoder = ColumnDecoder()
+    decoder = ColumnDecoder(MessageDecoder(("match",)))
     return sum(len(part) for chunk in chunks for part in decoder.feed(chunk))
 
 

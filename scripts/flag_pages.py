@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from ripwrap import cli, sync
-from ripwrap.cli.command import EXIT_CODES, MISSING, SETUP_EXIT_CODES
-from ripwrap.cli.commands import every_command
+from ripwrap.cli.command import EXIT_CODES, MISSING, SETUP_EXIT_CODES, Command
+from ripwrap.cli.commands import NAMES, find
 from ripwrap.cli.search import search
 from ripwrap.options import flag_of, option_hints
 
@@ -216,6 +216,16 @@ def _shared(of_commands: Mapping[tuple[str, ...], Mapping[str, list[str]]]) -> d
         best = {_named([line]): line for line, count in reversed(times.most_common()) if count > 1}
         shared[group] = [line for line in times if best.get(_named([line])) == line]
     return {group: lines for group, lines in shared.items() if lines}
+
+
+def every_command() -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Yield the words of each command and the command, in the order of help texts."""
+    for name in NAMES:
+        found = find(name)
+        if isinstance(found, Command):
+            yield (name,), found
+        else:
+            yield from (((name, below), one) for below, one in found.commands.items() if not one.hidden)
 
 
 @cache  # the page, and the text of all pages for language models

@@ -1135,7 +1135,7 @@ class Gate:
 sys.meta_path.insert(0, Gate())
 import anyio
 from mcp import Client
-from ripwrap.cli.mcp import run_mcp
+from ripwrap.cli.mcp import mcp
 from ripwrap.mcp import transports
 
 async def use(server):
@@ -1148,7 +1148,7 @@ async def use(server):
         print((await client.call_tool("grep_content", {"pattern": "needle", "path": "a.py"})).content[0].text)
 
 transports.serve_stdio = lambda server: anyio.run(use, server)
-run_mcp(root=[sys.argv[1]])
+mcp.run(root=[sys.argv[1]])
 """
 
 

@@ -163,6 +163,11 @@ def test_hostile_text_is_read_in_linear_time(path: str, piece: str) -> None:
     assert len(code.definitions) == len(code.names) <= text.count("\n") + 1
 
 
+@pytest.mark.timeout(60)
+def test_lines_without_a_name_before_a_long_line_are_read_in_linear_time() -> None:
+    assert not guess_code("a.c", "){\n" * 1_500_000 + "a" * 6_000_000).definitions
+
+
 def test_definitions_that_are_indented_ever_more_are_read_in_linear_time() -> None:
     text = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(1_400))
     definitions = guess_code("a.py", text).definitions

@@ -1,14 +1,17 @@
 """Sections found with tree-sitter: samples of each language, the standard library, and hostile files."""
 
 import ast
+import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripwrap._code.outline import Outline, Section
+from ripwrap._code.outline import Definition, Outline, Section
 from ripwrap._code.treesitter.parser import parse_outline
 
 SAMPLES = Path(__file__).parents[1] / "data" / "sections"
@@ -412,6 +415,25 @@ def test_line_outside_of_definitions_has_no_section() -> None:
     made = outline("a.py", "def f():\n    pass\n\nx = 1")
     assert [made.enclosing(number) for number in (-1, 0, 3, 4, 5, 10**9)] == [None] * 6
     assert outline("a.py", "").enclosing(1) is None and outline("a.txt", "x").enclosing(1) is None
+
+
+class Endless(Sequence[str]):
+    """Equal lines, more than memory has room for."""
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+    def __getitem__(self, at: Any) -> Any:
+        return "def f():"
+
+
+def test_room_and_time_of_an_outline_depend_on_definitions_and_not_on_lines() -> None:
+    """A hostile file of a megabyte has hundreds of nested definitions that all end after many blank lines."""
+    nested = [Definition("f", "function", row, row, sys.maxsize - 9 - row, row - 1) for row in range(100)]
+    outline = Outline(Endless(), nested, qualified=False)
+    rows = {0: 0, 60: 60, 99: 99, 10**9: 99, sys.maxsize - 10 - 60: 61, sys.maxsize - 9: 0, sys.maxsize - 8: None}
+    found = {row: outline.enclosing(row + 1) for row in rows}
+    assert {row: section and section.line - 1 for row, section in found.items()} == rows
 
 
 def test_section_text_is_the_stripped_and_clipped_line() -> None:

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -236,6 +237,18 @@ def test_files_beyond_the_memory_limit_are_read_by_lines(plant: Plant, monkeypat
         ((f"{one}.py", 101, "call") for one in range(20)), key=lambda one: one[0]
     )
     assert "Not all files were read as a whole" in found.message
+
+
+def test_a_long_line_is_kept_once_for_all_of_its_places(plant: Plant) -> None:
+    """A tool keeps whole lines, of which secrets are masked."""
+    ws = sync.Workspace(plant({"a.py": f"def f():\n    {'f() ' * 100}{'x' * 1_900_000}\n"}), timeout=60)
+    ws.find_references("f")  # what is imported and made once is no part of it
+    tracemalloc.start()
+    try:
+        assert ws.find_references_result("f").total_references == 3
+        assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_timeout_of_zero_is_an_answer(plant: Plant) -> None:

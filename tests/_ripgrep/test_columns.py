@@ -37,7 +37,8 @@ def rows(columns: Columns) -> list[Row]:
 
 def decoded(chunks: Iterable[bytes], max_record: int = 1 << 20) -> tuple[list[Row], bool, dict[str, int], bool]:
     """Return the rows, whether an error followed them, the dropped records, and whether the summary was read."""
-    decoder, found, failed = ColumnDecoder(max_record), list[Row](), False
+    messages, found, failed = MessageDecoder(("match",), max_record=max_record), list[Row](), False
+    decoder = ColumnDecoder(messages)
     try:
         for chunk in chunks:
             for columns in decoder.feed(chunk):
@@ -46,7 +47,7 @@ def decoded(chunks: Iterable[bytes], max_record: int = 1 << 20) -> tuple[list[Ro
             found += rows(columns)
     except DecodeError:
         failed = True
-    return found, failed, dict(decoder.dropped), decoder.summary is not None
+    return found, failed, dict(messages.dropped), messages.summary is not None
 
 
 def expected(chunks: Iterable[bytes], max_record: int = 1 << 20) -> tuple[list[Row], bool, dict[str, int], bool]:
@@ -176,7 +177,7 @@ def test_records_that_are_too_long_are_dropped_and_named(name: str, sizes: list[
 
 def test_memory_for_known_paths_and_spans_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "_KNOWN_BYTES", 500)
-    decoder = ColumnDecoder()
+    decoder = ColumnDecoder(MessageDecoder(("match",)))
     stream = [record(path=f"./{number}", start=number, end=number + 1) for number in range(100)]
     assert [row for one in stream for part in decoder.feed(one) for row in rows(part)] == expected(stream)[0]
     for known in (decoder._paths, decoder._spans):  # pyright: ignore[reportPrivateUsage]

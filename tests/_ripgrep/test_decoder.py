@@ -412,7 +412,7 @@ def test_a_record_that_never_ends_is_not_kept_in_memory() -> None:
     messages = MessageDecoder(max_record=1000)
     for _ in range(10_000):
         assert list(messages.feed(b"x" * 1000)) == []
-    assert sum(map(len, messages._framer._parts)) <= 1000
+    assert sum(map(len, messages.framer._parts)) <= 1000
     assert messages.dropped_records == 1
     assert list(messages.feed(b"\n" + begin("x") + b"\n")) == [Begin(path="x")]
 

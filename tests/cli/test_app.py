@@ -416,7 +416,7 @@ def test_every_index_command_accepts_a_chunker(plant: Plant, tmp_path: Path) -> 
     assert "built: yes\n" in output("index", "status", *given, cwd=folder)
     assert output("index", "check", *given, cwd=folder).startswith("ok: yes\n")
     assert "chunks: 0\n" in output("index", "prune", *given, cwd=folder)
-    assert "chunker: windows 3\n" in output("index", "status", *given, cwd=folder)
+    assert "chunker: windows 4\n" in output("index", "status", *given, cwd=folder)
 
 
 @pytest.mark.posix

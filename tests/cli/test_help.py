@@ -8,8 +8,8 @@ from typing import get_type_hints
 
 import pytest
 
+from flag_pages import every_command
 from ripwrap.cli import run
-from ripwrap.cli.commands import every_command
 from ripwrap.options import SearchOptions, flag_of
 
 COMMANDS = (

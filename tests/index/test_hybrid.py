@@ -260,7 +260,7 @@ def test_chunker_syntax_raises_if_it_is_not_installed(plant: Plant, home: Path) 
     command = [sys.executable, "-c", textwrap.dedent(program), str(plant({})), str(home)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=50)
     chunker, error = ran.stdout.splitlines()
-    assert chunker == "windows 3"
+    assert chunker == "windows 4"
     assert error.startswith(
         "MissingPackageError definitions in code need tree-sitter 0.26.1 or later and semble-grammars: pip install "
     )

@@ -194,7 +194,7 @@ def secrets(tmp_path: Path) -> Repository:
     repo.commit("first", {".env": body, "open.txt": "open\n", "x": "file x\n"})
     repo.commit("only denied", {".env": f"{body}SECRET=1\n"})
     repo.git("mv", ".env", "config.txt")
-    repo.commit("from denied", {})
+    repo.commit("from denied", {"config.txt": body})
     repo.commit("key", {"open.txt": f"open\n{KEY}\n", "config.txt": f"{body}SECRET=2\n"})
     repo.git("mv", "config.txt", "k.pem")
     repo.commit(f"to denied {KEY}", {})
@@ -214,6 +214,9 @@ def test_denied_files_are_in_no_log_and_in_no_difference(secrets: Repository) ->
             "config.txt", pattern=pattern, rev="HEAD~2"
         )
         assert "only denied" not in workspace.history("config.txt", pattern=pattern, rev="HEAD~2")
+    for path in (".", "config.txt"):  # the commit that gave the file its name removed a line, too
+        known, other = (workspace.history(path, pattern=one, rev="HEAD~3") for one in ("SECRET=1", "SECRET=8"))
+        assert known == other and known.startswith("No commit of HEAD~3")
     for path in (".env", "k.pem", "x/k.pem"):
         for arguments in ({}, {"commit": "HEAD"}, {"lines": "1-"}, {"pattern": "x"}):
             with pytest.raises(AccessDeniedError):
@@ -397,6 +400,7 @@ def test_commits_are_counted_up_to_a_limit_and_the_time_limit_is_kept(
         ({"path": "src/b.py", "lines": "1-", "rev": "HEAD~1..HEAD"}, "lines and rev do not go together"),
         ({"path": "src", "lines": "1-"}, "src is a directory; only a file has lines"),
         ({"path": "src/b.py", "lines": 99}, "src/b.py has 31 lines in HEAD, so there is no line 99"),
+        ({"path": "a\nb", "lines": "1-"}, "a\\x0ab does not exist in HEAD; find_files with this rev lists the files"),
         ({"pattern": "(?i)x"}, "git has no (? in regular expressions"),
         ({"pattern": "a+?"}, "git has no +? in regular expressions"),
         ({"pattern": "("}, "invalid regex"),

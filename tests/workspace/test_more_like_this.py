@@ -110,6 +110,9 @@ def test_secrets_of_the_lines_are_not_compared(plant: Plant) -> None:
     )
     found = sync.Workspace(root, redact=True).codebase_search_result(like="a.py:1-2")
     assert [one.file for one in found.places] == ["c.py"] and token not in str(found)
+    (root / "guess.py").write_text(f"x = {token[4:]}\nload_settings(token)\n")  # no mask, so all of its words are known
+    places = sync.Workspace(root, redact=True).codebase_search_result(like="guess.py:1-2").places
+    assert "a.py" in {one.file for one in places} and not any("b9p" in why for one in places for why in one.why)
 
 
 @pytest.mark.parametrize(

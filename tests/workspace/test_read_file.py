@@ -169,6 +169,8 @@ def test_other_names_of_the_tool_and_its_arguments(plant: Plant) -> None:
         assert asked.call(name, arguments) == same
     assert asked.call("view", {"path": "a", "view_range": [99, -1]}) == asked.read_file("a", 99)
     assert asked.call("Read", {"file_path": "a", "limit": "x"}) == "Error: end_line must be a whole number, got 'x'"
+    for infinite in ({"limit": float("inf")}, {"limit": 5, "start_line": float("inf")}):  # JSON of Python has it
+        assert "must be a whole number, got inf" in asked.call("Read", {"path": "a", **infinite})
     assert asked.call("Read", {"path": "a", "limit": -5}).startswith("Error: ")
 
 

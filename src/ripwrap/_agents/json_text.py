@@ -91,8 +91,12 @@ class JsonEntry:
         missing = keys[len(levels) - 1 :]
         member = self._nested(missing, missing[0] if missing else ENTRY_ALONE)
         expected = parse(text, comments=self.comments).value
-        _put(_walk(expected, keys[: len(levels) - 1]), member)
-        return self._checked(_inserted(document, levels[-1], _written(member)), expected)
+        place = _walk(expected, keys[: len(levels) - 1])
+        if isinstance(place, list):
+            place[:0] = member
+        else:
+            place.update(member)
+        return self._checked(_inserted(document, levels[-1], json.dumps(member)[1:-1]), expected)
 
     def remove(self, text: str) -> Removed:
         """Return the text without the entry that install added; the same text if install added none."""
@@ -224,20 +228,6 @@ def _walk(value: Any, keys: tuple[str, ...]) -> Any:
     return value
 
 
-def _put(place: Any, member: Any) -> None:
-    if isinstance(place, list):
-        place[:0] = member
-    else:
-        place.update(member)
-
-
-def _written(member: Any) -> str:
-    """Return a member as text: `"key": value` for an object with one member, `value` for an array with one."""
-    if isinstance(member, list):
-        return json.dumps(member[0])
-    return json.dumps(member)[1:-1]
-
-
 def _unmarked(value: Any) -> Any:
     """Return a value without marks, and without empty objects."""
     if is_object(value):
@@ -329,8 +319,7 @@ class TextBlock:
         if text is None:
             return f"{self._written(made)}\n"
         if found := self._find(text):
-            block = self._written(found.made).replace("\n", found.newline)
-            return text[: found.start] + block + text[found.end :]
+            return text[: found.start] + self._written(found.made).replace("\n", found.newline) + text[found.end :]
         if self.header:
             raise TakenError(
                 "it is there already, and install did not write it; remove or rename it, then install again"

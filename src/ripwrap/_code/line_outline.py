@@ -76,9 +76,8 @@ def guess_code(path: str, text: str) -> CodeNames:
     """Return what a file seems to define; a definition ends before the next line that is indented no more."""
     starts = list(_starts(path, text))
     lines = text.split("\n")
-    return CodeNames(
-        Outline(lines, found := _with_extents(starts, lines)), found, [(row, name) for row, name, _ in starts]
-    )
+    found = _with_extents(starts, lines)
+    return CodeNames(Outline(lines, found), found, [(row, name) for row, name, _ in starts])
 
 
 def _starts(path: str, text: str) -> Iterator[_Start]:
@@ -106,7 +105,7 @@ def _with_keyword(text: str, language: str | None) -> Iterator[tuple[int, str, s
 def _with_braces(text: str, language: str | None) -> Iterator[tuple[int, str, str]]:
     for body in _OPENS_BODY.finditer(text):
         opens = text.rfind("(", max(body.start() - _MAX_PARAMETERS_CHARS, 0), body.start())
-        start = text.rfind("\n", 0, opens) + 1
+        start = text.rfind("\n", 0, max(opens, 0)) + 1
         if opens < 0 or opens - start > _MAX_HEAD_CHARS or _NO_PARAMETERS.search(text, opens + 1, body.start()):
             continue
         head = text[start:opens].strip(" \t")

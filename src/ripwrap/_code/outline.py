@@ -1,8 +1,9 @@
 """Sections of a file: its definitions, headings, tables or keys, with their names and lines; no I/O."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any, NamedTuple, cast
 
 from ripwrap.models import Model
@@ -111,14 +112,23 @@ class Outline:
         self._lines = lines
         self._qualified = qualified
         self._definitions = list(definitions)
-        self._owners = owners = [-1] * len(lines)  # for each line the number of its innermost definition, or -1
         begun: set[int] = set()
+        beginning: dict[int, list[int]] = {}
         for number, one in enumerate(self._definitions):
             first = one.first
             while first <= one.last and first in begun:
                 first += 1  # another definition begins on this line
             begun.add(one.line)
-            owners[first : one.last + 1] = [number] * max(min(one.last + 1, len(lines)) - first, 0)
+            beginning.setdefault(first, []).append(-number)
+        self._rows = sorted({*beginning, *(one.last + 1 for one in self._definitions)})
+        self._owners: list[int] = []  # for the lines from each of these rows on, the innermost definition, or -1
+        around: list[int] = []
+        for row in self._rows:
+            for number in beginning.get(row, ()):
+                heappush(around, number)
+            while around and self._definitions[-around[0]].last < row:
+                heappop(around)
+            self._owners.append(-around[0] if around else -1)
         self._sections: dict[int, Section] = {}
 
     def enclosing(self, line: int) -> Section | None:
@@ -127,7 +137,8 @@ class Outline:
         Decorators, attributes and comments directly above a definition belong to it. If several definitions begin on
         one line, the line belongs to the outermost of them.
         """
-        owner = self._owner(line)
+        at = bisect_right(self._rows, line - 1) - 1
+        owner = self._owners[at] if at >= 0 and line <= len(self._lines) else -1
         return None if owner < 0 else self._section(owner)
 
     def kind_of(self, section: Section) -> str:
@@ -139,16 +150,11 @@ class Outline:
         """Return all sections of the file, in the order of their first lines, outer sections first."""
         return tuple(map(self._section, range(len(self._definitions))))
 
-    def _owner(self, line: int) -> int:
-        return self._owners[line - 1] if 1 <= line <= len(self._owners) else -1
-
     def _section(self, owner: int) -> Section:
         if owner not in self._sections:
-            definition = self._definitions[owner]
-            text = self._lines[definition.line].strip()[:MAX_NAME_CHARS]
-            self._sections[owner] = Section(
-                name=self._name(owner), line=definition.line + 1, text=text, end_line=definition.last + 1
-            )
+            one = self._definitions[owner]
+            text = self._lines[one.line].strip()[:MAX_NAME_CHARS]
+            self._sections[owner] = Section(name=self._name(owner), line=one.line + 1, text=text, end_line=one.last + 1)
         return self._sections[owner]
 
     def _name(self, owner: int) -> str:

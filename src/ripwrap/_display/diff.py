@@ -64,9 +64,7 @@ def _joined(changes: list[Change]) -> list[Change]:
 
 
 def _body(old: bytes, new: bytes) -> bytes:
-    if old == new:
-        return _marked(b" ", old)
-    return _marked(b"-", old) + _marked(b"+", new)
+    return _marked(b" ", old) if old == new else _marked(b"-", old) + _marked(b"+", new)
 
 
 def _marked(mark: bytes, lines: bytes) -> bytes:
@@ -81,10 +79,7 @@ def _split(lines: bytes) -> list[bytes]:
 
 
 def _place(start: int, count: int) -> bytes:
-    """Return the range of a hunk, e.g. `12,3` for three lines from line 12 on.
-
-    An empty range has the number of the line before it (POSIX, `diff -u`).
-    """
+    """Return the range of a hunk, such as `12,3`; if it is empty, with the line before it (POSIX, `diff -u`)."""
     return b"%d" % start if count == 1 else b"%d,%d" % (start if count else start - 1, count)
 
 

@@ -44,10 +44,7 @@ EDIT_BYTES = 500
 
 
 class FileChange(NamedTuple):
-    """Edit that was found in the text of a file.
-
-    If rg has transcoded the file, the text is in UTF-8, without a byte order mark.
-    """
+    """Edit that was found in the text of a file; if rg has transcoded it, in UTF-8 without a byte order mark."""
 
     start: int
     end: int

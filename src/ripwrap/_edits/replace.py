@@ -266,8 +266,7 @@ class ReplaceRequest:
         options = only_options(self.options, COMPILE_OPTIONS)
         if replacement is not None:
             options["replace"] = replacement
-        query = search_query(pattern, folder, "0", options)
-        return Step(query, lambda: EditCollector(None), None)
+        return Step(search_query(pattern, folder, "0", options), lambda: EditCollector(None), None)
 
 
 def replace_request(

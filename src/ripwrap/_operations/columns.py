@@ -14,21 +14,18 @@ facts about rg's output:
 
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import aclosing, closing
 from itertools import compress
 from typing import TypeVar, Unpack, cast
 
 from pydantic_core import from_json
 
-from ripwrap._operations.search import refuse_context
+from ripwrap._operations.search import SearchAnswer, refuse_context
 from ripwrap._ripgrep.decoder import (
     DOT_SLASH,
     LARGE_RECORD,
-    MAX_RECORD,
-    Framer,
     MessageDecoder,
-    path_in,
     too_long_errors,
 )
 from ripwrap._ripgrep.exit_status import Exit
@@ -37,7 +34,7 @@ from ripwrap._ripgrep.stream import StreamRequest, metered, run_stream, run_stre
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns, joined
 from ripwrap.errors import named_paths
-from ripwrap.models import Match, Span, Submatch, Summary
+from ripwrap.models import Match, Span, Submatch
 from ripwrap.options import StrPath, check_limit
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
@@ -77,32 +74,13 @@ class _Known(dict[bytes, T]):
 
 
 class ColumnDecoder:
-    """Decoder of rg's JSON into `Columns`. It drops and counts records that are longer than `max_record` bytes."""
+    """Decoder of rg's JSON into `Columns`, with a decoder of `match` records, which splits and counts records."""
 
-    def __init__(self, max_record: int = MAX_RECORD) -> None:
-        self._framer = Framer(max_record, path_in)
-        self._messages = MessageDecoder(("match",))
+    def __init__(self, messages: MessageDecoder) -> None:
+        self._framer = messages.framer
+        self._messages = messages
         self._paths = _Known(_path)
         self._spans = _Known(_spans)
-
-    @property
-    def pending(self) -> int:
-        """Number of bytes received of an incomplete last record; 0 if the last record is complete."""
-        return self._framer.pending
-
-    @property
-    def dropped(self) -> Mapping[str, int]:
-        """Map from the path of a file to the number of its records that were dropped because they are too long."""
-        return self._framer.dropped
-
-    @property
-    def summary(self) -> Summary | None:
-        """rg's summary, which is its last message; `None` until it is decoded."""
-        return self._messages.summary
-
-    @summary.setter
-    def summary(self, summary: Summary | None) -> None:
-        self._messages.summary = summary
 
     def feed(self, chunk: bytes) -> Iterator[Columns]:
         """Yield the matches that `chunk` completes."""
@@ -286,39 +264,30 @@ def run_columns_blocking(
         raise
 
 
-class ColumnsAnswer:
-    """Converter of rg's output that collects matches as columns, and yields each batch when it is full."""
+class ColumnsAnswer(SearchAnswer[Columns]):
+    """Answer that collects matches as columns, and yields each batch when it is full."""
+
+    kinds = ("match",)
 
     def __init__(self, limit: int | None, batch: int) -> None:
         if not isinstance(batch, int) or isinstance(batch, bool):
             raise TypeError(f"batch must be an int, got {type(batch).__name__}")
         if batch < 1:
             raise ValueError(f"batch must be at least 1, got {batch}")
+        super().__init__(check_limit(limit))
         self._batch = batch
-        self.full: bool = limit == 0
-        self._left = check_limit(limit)
-        self._decoder = ColumnDecoder()
+        self._columns = ColumnDecoder(self._decoder)
         self._parts: deque[Columns] = deque()
         self._rows = 0
 
-    @property
-    def pending(self) -> int:
-        """Number of bytes of the unfinished record."""
-        return self._decoder.pending
-
-    @property
-    def ended(self) -> bool:
-        """True if rg's summary was read."""
-        return self._decoder.summary is not None
-
     def feed(self, chunk: bytes) -> Iterator[Columns]:
         """Yield the batches that `chunk` completes."""
-        yield from self._add(self._decoder.feed(chunk))
+        yield from self._add(self._columns.feed(chunk))
 
     def end_run(self, end: Exit) -> Iterator[Columns]:
         """Decode the rest of rg's output, and raise an error if rg wrote no summary."""
         if end.ended:
-            yield from self._add(self._decoder.close())
+            yield from self._add(self._columns.close())
         end.check(summary=self.ended)
         self._decoder.summary = None
 

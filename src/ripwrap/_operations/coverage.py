@@ -136,8 +136,7 @@ async def coverage(
 
     Raises what `files()` raises.
     """
-    request = coverage_request(cwd, paths, options, timeout)
-    return await run_coverage(AsyncRunner(rg), request, must_exist=True)
+    return await run_coverage(AsyncRunner(rg), coverage_request(cwd, paths, options, timeout), must_exist=True)
 
 
 @dataclass(frozen=True, slots=True)

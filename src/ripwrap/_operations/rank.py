@@ -230,8 +230,7 @@ def matched_stems(hit: str, stems: Sequence[str]) -> tuple[str, ...]:
     For a possible definition, return `DEFINITION_TERM` and the stems of the words in the defined name.
     """
     if prefix := _PREFIX.match(hit):
-        name = _SEPARATORS.split(to_nfc(hit[prefix.end() :]))[0]
-        inside = {rough_stem(part) for part in identifier_parts(name)}
+        inside = {rough_stem(part) for part in identifier_parts(_SEPARATORS.split(to_nfc(hit[prefix.end() :]))[0])}
         found = tuple(stem for stem in stems if stem in inside)
         return found if _VARIABLE_OF_TYPE.fullmatch(hit) else (DEFINITION_TERM, *found)
     word = spell_languages(to_nfc(hit)).casefold().strip("_ ")
@@ -364,8 +363,7 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
     hits, begun = await _count_terms(run, request)
     if not hits.files:
         return []
-    deadline = RankingDeadline(request.timeout, begun)
-    return await run.call(lambda: _rank_files(request, hits, deadline))
+    return await run.call(lambda: _rank_files(request, hits, RankingDeadline(request.timeout, begun)))
 
 
 async def find_terms(run: Runner, request: RankRequest) -> FileTerms:
@@ -547,11 +545,6 @@ def _pool(
         others += defines
         if len(pool) < POOL_SIZE or source.path not in files or (defines and others <= POOL_SIZE):
             files.add(source.path)
-            pool.append(_candidate(source, chunk, scores[row], copies))
+            known = source.path, chunk.start_line, chunk.end_line, SourceChunk(source, chunk), scores[row]
+            pool.append(ChunkCandidate(*known, copies=copies.get(source.path, 0)))
     return pool
-
-
-def _candidate(source: SourceText, chunk: Chunk, bm25: float, copies: Mapping[str, int]) -> ChunkCandidate:
-    number = copies.get(source.path, 0)
-    content = SourceChunk(source, chunk)
-    return ChunkCandidate(source.path, chunk.start_line, chunk.end_line, content, bm25, copies=number)

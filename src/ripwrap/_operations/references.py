@@ -362,16 +362,14 @@ async def _read(
     files: list[FileOccurrences] = []
     batch: list[tuple[Block, int]] = []
     size = left_out = 0
-    blocks = [(block, taken) for block, _, taken in on_page(page, found.blocks())]
-    for number, (block, taken) in enumerate(blocks, 1):
+    for block, _, taken in on_page(page, found.blocks()):
         if request.timeout is not None and (left() or 0) <= request.timeout * (1 - _END_SHARE):
             left_out += taken
             continue
         batch.append((block, taken))
         size += sum(len(record) for _, record in block.records)
-        if size > _BATCH_BYTES or number == len(blocks):
-            asked = batch
-            files += await run.call(lambda: _occurrences(request.word, asked))  # noqa: B023 - it is called at once
+        if size > _BATCH_BYTES:
+            files += await run.call(lambda: _occurrences(request.word, batch))  # noqa: B023 - it is called at once
             batch, size = [], 0
     if batch:
         files += await run.call(lambda: _occurrences(request.word, batch))
@@ -389,8 +387,7 @@ def _occurrences(word: str, blocks: Sequence[tuple[Block, int]]) -> list[FileOcc
         matching = [number for (is_match, _), (number, _) in zip(records, lines, strict=True) if is_match][:taken]
         read.append((os.fsdecode(block.path), lines, frozenset(matching)))
     sources = [Source(path, "\n".join(text for _, text in lines)) for path, lines, _ in read]
-    found = shared_reader().places_of(word, sources)
-    return [_file(*one, *places) for one, places in zip(read, found, strict=True)]
+    return [_file(*one, *places) for one, places in zip(read, shared_reader().places_of(word, sources), strict=True)]
 
 
 def _file(
@@ -404,9 +401,10 @@ def _file(
         if number not in matching:
             continue
         enclosing = outline.enclosing(one.row + 1) if whole else None
-        texts[number] = text
-        if enclosing is not None:
-            texts.setdefault(enclosing.line, lines[enclosing.line - 1][1])
+        if number not in texts:  # one copy of a long line for all of its places
+            texts[number] = text.strip()
+        if enclosing is not None and enclosing.line not in texts:
+            texts[enclosing.line] = lines[enclosing.line - 1][1].strip()
         occurrences.append(
             Occurrence(
                 number,
@@ -491,8 +489,8 @@ def _reference(
 ) -> Reference:
     around = one.enclosing
     if around is not None and request.whole_lines:
-        around = around.model_copy(update={"text": file.lines[around.line].strip()})
-    text = file.lines[one.line].strip()
+        around = around.model_copy(update={"text": file.lines[around.line]})
+    text = file.lines[one.line]
     return Reference(
         path=file.path,
         line=one.line,

@@ -131,10 +131,7 @@ class ChangeWaiter:
         return found.st_dev, found.st_ino
 
     def _is_replaced(self, changes: set[Any]) -> bool:
-        """Return True if the directory was deleted, moved or replaced.
-
-        A new directory may have the inode number of the deleted directory. So an event of the deletion also counts.
-        """
+        """Return True if the directory was deleted, moved or replaced, perhaps by one with its inode number."""
         if self._identity is None:
             return False
         deleted = any(path == self._real and kind.name == "deleted" for kind, path in changes)

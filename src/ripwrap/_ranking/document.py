@@ -127,10 +127,7 @@ def to_ranked_chunk(
     source: SourceText,
     symbol: str | None = None,
 ) -> RankedChunk:
-    """Convert a ranked chunk to a result.
-
-    The result has the name of the definition that contains the most relevant line of the chunk.
-    """
+    """Convert a ranked chunk to a result with the name of the definition around its most relevant line."""
     candidate = entry.candidate
     text = candidate.content.text() or ""
     name = _name_of(query, text, candidate, source)

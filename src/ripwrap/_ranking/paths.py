@@ -201,10 +201,7 @@ def _joined(words: Sequence[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _prefix_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for the first three characters of each word; a path without a match has none of the words.
-
-    Most paths have no match, so they need no further work.
-    """
+    """Return a pattern for the first three characters of each word; most paths do not match, and have none."""
     return re.compile("|".join(re.escape(word[:_MIN_PREFIX_CHARS]) for word in words), re.IGNORECASE)
 
 

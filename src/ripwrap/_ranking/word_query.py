@@ -439,8 +439,7 @@ def _word_weights(long: LongText) -> dict[str, float]:
     for word in [word for word in short if word not in fillers] or short:
         weight = 1 + math.log(min(counts[word], 8)) + 1.5 * (word in in_title) + 0.5 * (word in ticked)
         short_word = len(word) < _MIN_STEM_CHARS and word not in in_title and not is_unspaced(word)
-        tells_little = short_word or word.isdecimal()
-        weights[word] = weight * (0.3 if tells_little else 1)
+        weights[word] = weight * (0.3 if short_word or word.isdecimal() else 1)
     return weights
 
 
@@ -476,10 +475,7 @@ def signed_forms(word: str) -> list[str]:
 
 
 def unicode_forms(word: str) -> tuple[str, ...]:
-    """Return `word`, which must be in NFC, and its NFD form, if that is different.
-
-    In NFC a letter and its accent are one character; in NFD they are two.
-    """
+    """Return `word`, which must be in NFC, and its NFD form, if that is different."""
     return (word,) if word.isascii() else tuple(_unique((word, unicodedata.normalize("NFD", word))))
 
 
@@ -524,10 +520,7 @@ def split_camel_case(text: str) -> str:
 
 
 def _may_have_camel_case(text: str) -> bool:
-    """Return False if a text has no identifiers in camel case; True if it may have some.
-
-    This test is faster than a search for the pattern `_CAMEL_CASE`.
-    """
+    """Return False if a text has no identifiers in camel case; this is faster than a search for `_CAMEL_CASE`."""
     if not text.isascii():
         return True
     kinds = text.encode().translate(_KINDS)
@@ -539,7 +532,7 @@ def identifier_parts(identifier: str) -> list[str]:
 
     Single letters are left out if there are longer parts.
     """
-    parts = _all_parts(identifier)
+    parts = split_camel_case(identifier).replace("_", " ").lower().split()
     if not identifier.isascii():
         parts = [piece for part in parts for piece in _script_runs(part)]
     return [part for part in parts if len(part) > 1 or is_unspaced(part)] or parts
@@ -581,11 +574,6 @@ def rough_stem(word: str) -> str:
 def stems_of(word: str) -> tuple[str, ...]:
     """Return the stems of the parts of a word or identifier of a text."""
     return tuple(rough_stem(part) for part in identifier_parts(word) if len(part) <= MAX_WORD_CHARS)
-
-
-def _all_parts(symbol: str) -> list[str]:
-    """Return the parts of an identifier in lower case, including single letters: get, http and v for `getHTTP_v`."""
-    return split_camel_case(symbol).replace("_", " ").lower().split()
 
 
 def _unique(items: Iterable[str]) -> list[str]:

@@ -172,8 +172,8 @@ class MessageDecoder:
         self._kinds = frozenset(kinds)
         self._max_submatches = max_submatches
         self._models = models
-        self._framer = Framer(max_record, path_in)
-        self.dropped: Mapping[str, int] = self._framer.dropped
+        self.framer: Framer = Framer(max_record, path_in)
+        self.dropped: Mapping[str, int] = self.framer.dropped
         """Map from the path of a file to the number of its records that were dropped because they are too long."""
 
     @cached_property
@@ -187,12 +187,12 @@ class MessageDecoder:
     @property
     def pending(self) -> int:
         """Number of bytes received of an incomplete last record; 0 if the last record is complete."""
-        return self._framer.pending
+        return self.framer.pending
 
     @property
     def dropped_records(self) -> int:
         """Number of records that were dropped because they are too long."""
-        return self._framer.dropped.total()
+        return self.framer.dropped.total()
 
     def take_summary(self) -> Summary | None:
         """Return the summary, with an error for each file with dropped records, and forget both; None without one."""
@@ -204,21 +204,21 @@ class MessageDecoder:
         )
         known = {"errors": errors, "dropped_records": self.dropped_records}
         self.summary = None
-        self._framer.dropped.clear()
+        self.framer.dropped.clear()
         return summary.model_copy(update=known)
 
     def feed(self, chunk: bytes) -> Iterator[Record]:
         """Return an iterator over the messages that `chunk` completes; each is decoded when the caller takes it."""
         # The chunk is split now and not lazily, so that it is not lost if the caller stops iterating.
-        is_large = self._framer.pending > LARGE_RECORD
-        records = self._framer.feed(chunk)
+        is_large = self.framer.pending > LARGE_RECORD
+        records = self.framer.feed(chunk)
         if not is_large:
             return self.decode(records)
         return itertools.chain(self.decode_large(records[:1]), self.decode(records[1:]))
 
     def close(self) -> Iterator[Record]:
         """Yield the message of the last line, if this line has no newline; raise what `feed()` raises."""
-        return self.decode(self._framer.close())
+        return self.decode(self.framer.close())
 
     def decode(self, records: Iterable[bytes]) -> Iterator[Record]:
         """Yield the messages of whole records, each decoded when the caller takes it; raise what `feed()` raises."""

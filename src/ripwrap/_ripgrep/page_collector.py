@@ -103,8 +103,7 @@ class PageCollector:
     @property
     def dropped(self) -> Mapping[str, int]:
         """Map each path, in order, to the number of its records that are too long; their matches are not counted."""
-        dropped = self._framer.dropped
-        return dict(sorted(dropped.items(), key=lambda one: path_order(os.fsencode(one[0]))))
+        return dict(sorted(self._framer.dropped.items(), key=lambda one: path_order(os.fsencode(one[0]))))
 
     @property
     def dropped_records(self) -> int:
@@ -379,10 +378,7 @@ class BaseListingCollector(Generic[ItemOut]):
 
 
 class ListingCollector(BaseListingCollector[Item]):
-    """Collector of the paths or counts that rg lists.
-
-    Between two chunks of output, it keeps at most `2 * max_items + 1000` items.
-    """
+    """Collector of the paths or counts that rg lists; it holds at most `2 * max_items + 1000` between chunks."""
 
     def __init__(
         self,

@@ -90,10 +90,7 @@ _OTHER_CLASS = re.compile(r"[^\\]\[|&&|--|~~|\\[pPxuUbB]")
 
 
 def across_line_ends(pattern: str, options: SearchOptions) -> tuple[str, SearchOptions]:
-    r"""Return a pattern and options with which a line end matches `\n` and `\r\n` alike.
-
-    Without `multiline`, no pattern matches a line end. A pattern that names `\r` stays as it is.
-    """
+    r"""Return a pattern and options with which a line end matches `\n` and `\r\n`, unless it names `\r`."""
     if not options.get("multiline") or names_return(pattern, options):
         return pattern, options
     if options.get("fixed_strings"):

@@ -190,10 +190,7 @@ _CWD = Hint("cwd", kind="correct")
 
 
 def check_cwd(cwd: str) -> None:
-    """Raise an error if `cwd` is not a directory.
-
-    The system would report a wrong `cwd` as a missing rg (rg-facts 7).
-    """
+    """Raise an error if `cwd` is not a directory, which the system would report as a missing rg (rg-facts 7)."""
     if cwd and not os.path.isabs(cwd):  # `Query` makes it absolute, unless the current directory was deleted
         raise FileNotFoundError(
             errno.ENOENT, HintedText("the current directory was deleted; pass another directory as ", Hint("cwd")), cwd
@@ -579,10 +576,7 @@ class BlockingChild(_Child):
 
 
 class _Slots:
-    """Slots for blocking calls: a call holds a slot while it runs rg, and waits for a slot if all are taken.
-
-    Async calls have other slots, in an `anyio.CapacityLimiter`.
-    """
+    """Slots for blocking calls that run rg; async calls have others, in an `anyio.CapacityLimiter`."""
 
     def __init__(self) -> None:
         self.total = max(4, os.cpu_count() or 0)

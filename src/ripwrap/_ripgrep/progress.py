@@ -54,8 +54,7 @@ def count_json(lines: bytes) -> Counts:
     It looks for keys with their quotes, such as `{"type":"match"`. A text cannot contain these bytes, because JSON
     escapes quotes in texts.
     """
-    searched = sum(map(int, _SEARCHED.findall(lines)))
-    return lines.count(b'{"type":"begin"'), lines.count(b'{"type":"match"'), searched
+    return lines.count(b'{"type":"begin"'), lines.count(b'{"type":"match"'), sum(map(int, _SEARCHED.findall(lines)))
 
 
 def count_paths(paths: bytes) -> Counts:
@@ -94,11 +93,7 @@ class Meter:
         self._reported = self._begun
 
     def begin_run(self) -> None:
-        """Prepare for another run of rg in the same call.
-
-        Counts start at 0 again. Until they are higher than in the earlier runs, the counts of the earlier runs are
-        reported, so that the reported numbers never decrease.
-        """
+        """Prepare for another run of rg in the same call; until it has counted more, the old counts are reported."""
         self._line = b""
         self._most = tuple(map(max, self._most, self._now))
         self._now = (0, 0, 0)

@@ -102,8 +102,7 @@ class Query:
         """
         if self.mode == "files-with-matches" and not self.options.get("invert_match") and may_use_pcre2(self.options):
             return False
-        listing = self.mode in ("files-with-matches", "files-without-match")
-        return listing and not self.options.get("multiline")
+        return (self.mode in ("files-with-matches", "files-without-match")) and not self.options.get("multiline")
 
     @property
     def counts(self) -> bool:
@@ -189,10 +188,7 @@ class Query:
         return replace(self, paths=(*self.paths, *other.paths))
 
     def batches(self, room: int, cost: Callable[[str], int]) -> Iterator["Query"]:
-        """Yield queries that each search some of the paths, in order, whose costs are at most `room` together.
-
-        Only a query with a single path may cost more.
-        """
+        """Yield queries for parts of the paths, in order, that cost at most `room`, unless one path costs more."""
         batch: list[str] = []
         held = 0
         for path in self.paths:

@@ -79,18 +79,12 @@ class CompiledRule:
 
     @property
     def reduced(self) -> str:
-        """Pattern that matches at least the lines that the rule matches; see `Groups.reduced`.
-
-        If the groups are unknown, return an empty pattern, which matches every line.
-        """
+        """Pattern that matches at least the lines of the rule (`Groups.reduced`); empty if groups are unknown."""
         return (None if self.groups is None else self.groups.reduced) or ""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """Literals such that each line with a match contains at least one of them.
-
-        The tuple is empty if no literal is known, or if one of the literals may be frequent.
-        """
+        """Literals of which each matching line contains one; empty if none is known, or if one may be frequent."""
         words = () if self.literals is None else rarest(self.literals)
         return () if any(map(is_frequent, words)) else tuple(word.decode() for word in words)
 

@@ -22,6 +22,15 @@ _LOSSES = {"mcp": "the server does not start", "code": "its tools find no defini
 """What the server lacks without an extra."""
 
 
+@Command(
+    "[CLIENT]...",
+    examples=(
+        "ripwrap agent install claude cursor",
+        "ripwrap agent install codex --user --dry-run",
+        "ripwrap agent install claude --hook",
+    ),
+    exit_codes=SETUP_EXIT_CODES,
+)
 def install(
     *client: Annotated[ClientName, Option("Agents to set up [default: those in use]")],
     user: User = False,
@@ -53,6 +62,11 @@ def install(
     return _finish(changes, "already installed", color, dry_run=dry_run)
 
 
+@Command(
+    "[CLIENT]...",
+    examples=("ripwrap agent uninstall claude", "ripwrap agent uninstall --user --dry-run"),
+    exit_codes=SETUP_EXIT_CODES,
+)
 def uninstall(
     *client: Annotated[ClientName, Option("Agents to remove ripwrap from [default: all]")],
     user: User = False,
@@ -69,6 +83,7 @@ def uninstall(
     return _finish(changes, "nothing is installed", color, dry_run=dry_run)
 
 
+@Command(examples=("ripwrap agent list",), exit_codes=SETUP_EXIT_CODES)
 def list_agents(*, cwd: Cwd = ".") -> int:
     """List the files of agents, and whether ripwrap is in them."""
     project = Path(os.path.abspath(cwd))
@@ -105,25 +120,7 @@ def _finish(changes: list[ConfigChange], nothing: str, color: Color, *, dry_run:
 
 agent: CommandGroup = CommandGroup(
     "Set up agents to search with ripwrap, or undo that.",
-    {
-        "install": Command(
-            install,
-            "[CLIENT]...",
-            examples=(
-                "ripwrap agent install claude cursor",
-                "ripwrap agent install codex --user --dry-run",
-                "ripwrap agent install claude --hook",
-            ),
-            exit_codes=SETUP_EXIT_CODES,
-        ),
-        "uninstall": Command(
-            uninstall,
-            "[CLIENT]...",
-            examples=("ripwrap agent uninstall claude", "ripwrap agent uninstall --user --dry-run"),
-            exit_codes=SETUP_EXIT_CODES,
-        ),
-        "list": Command(list_agents, examples=("ripwrap agent list",), exit_codes=SETUP_EXIT_CODES),
-    },
+    {"install": install, "uninstall": uninstall, "list": list_agents},
     examples=("ripwrap agent install claude --dry-run", "ripwrap agent list", "ripwrap agent uninstall claude"),
     exit_codes=SETUP_EXIT_CODES,
 )

@@ -1,20 +1,19 @@
 """A command: its function, whose signature declares the flags, and the texts of its help.
 
-argparse sets the values of flags, from words that `Command.split()` has brought into one form: argparse alone refuses
-a value that begins with a dash (`-e -x`), takes `-5` for a number, and leaves paths after flags over.
+argparse is not used: it refuses a value that begins with a dash (`-e -x`), takes `-5` for a number, and leaves paths
+after flags over.
 
 Flags of rg that the command line does not have: why, and what to use.
 
 Errors about an unknown flag quote this table, and docs/reference/command-line.md has it.
 """
 
-import argparse
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from ripwrap._text import suggest
 from ripwrap.options import OVERRIDES, FileOptions, Flag, OptionGroup, Paths, Size, Strings, flag_of, option_hints
@@ -125,38 +124,13 @@ class Parameter(NamedTuple):
         return value
 
 
-class _Set(argparse.Action):
-    """Action that sets the value of a flag, and removes the options that it overrides."""
-
-    def __init__(self, *, parameter: Parameter, **settings: Any) -> None:
-        super().__init__(default=argparse.SUPPRESS, nargs=None if parameter.takes_value else 0, **settings)
-        self._parameter = parameter
-
-    def __call__(
-        self, _parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
-    ) -> None:
-        given, name, parameter = vars(namespace), option_string or "", self._parameter
-        others = _STANDS_FOR.get(self.dest, {})
-        for key in (self.dest, *others):
-            for other in (one for group in _OVERRIDES if key in group for one in group - {key}):
-                given.pop(other, None)
-        given.update(others)
-        before = given.get(self.dest)
-        if parameter.takes_value:
-            text = values if isinstance(values, str) else END  # Python 3.11 and 3.12 leave out a value `--`
-            given[self.dest] = parameter.converted(text, name, before)
-        elif parameter.kind is bool:
-            given[self.dest] = name not in parameter.option.off
-        else:
-            given[self.dest] = (before or 0) + 1
-
-
 class Command:
-    """Command of the command line: a function that returns the exit code, and whose docstring is the description."""
+    """Decorator of a function that returns the exit code, and whose docstring is the description of the command."""
+
+    run: Callable[..., int]
 
     def __init__(
         self,
-        run: Callable[..., int],
         arguments: str = "",
         *,
         examples: Sequence[str] = (),
@@ -166,13 +140,17 @@ class Command:
         hidden: bool = False,
     ) -> None:
         """Describe a command that has other `defaults` of the library's options, and is `without` some of them."""
-        self.run = run
         self.arguments = arguments
         self.examples = examples
         self.exit_codes = exit_codes
         self.hidden = hidden
         self._defaults: FileOptions = LIKE_RG if defaults is None else defaults
         self._without = without
+
+    def __call__(self, run: Callable[..., int]) -> Self:
+        """Return the command that runs a function."""
+        self.run = run
+        return self
 
     @cached_property
     def parameters(self) -> tuple[list[Parameter], list[Parameter]]:
@@ -247,7 +225,7 @@ class Command:
     def parse(self, words: Iterable[Word], title: str) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments of `run` for the words of a command line."""
         advice = f"; see `{title} --help`"
-        others, tokens = list[str](), list[str]()
+        others, flags, given = list[str](), list[Word](), dict[str, Any]()
         for name, value in words:
             if not name:
                 others.append(value or "")
@@ -258,19 +236,27 @@ class Command:
                 raise ValueError(f"{name} needs a value{advice}")
             if value is not None and not self._takes_value(name):
                 raise ValueError(f"{name} must be {allowed_values(bool)}, got {value}")
-            tokens.append(name if value is None else f"{name}={value}")
-        given = vars(self._parser().parse_args(tokens))
+            flags.append((name, value))
+        for name, value in flags:
+            self._set(given, name, value)
         positional = self._positional(others, advice)
         for one in self.parameters[1]:
             if one.default is inspect.Parameter.empty and one.key not in given:
                 raise ValueError(f"{one.names[-1]} is missing{advice}")
         return positional, self._named(given)
 
-    def _parser(self) -> argparse.ArgumentParser:
-        parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-        for one in self.parameters[1]:
-            parser.add_argument(*one.names, *one.option.off, dest=one.key, action=_Set, parameter=one)
-        return parser
+    def _set(self, given: dict[str, Any], name: str, value: str | None) -> None:
+        """Set the value of the flag of a name, and remove the options that it overrides."""
+        flag = self.flags[name]
+        others = _STANDS_FOR.get(flag.key, {})
+        for key in (flag.key, *others):
+            for other in (one for group in _OVERRIDES if key in group for one in group - {key}):
+                given.pop(other, None)
+        given.update(others)
+        if value is not None:
+            given[flag.key] = flag.converted(value, name, given.get(flag.key))
+        else:
+            given[flag.key] = name not in flag.option.off if flag.kind is bool else given.get(flag.key, 0) + 1
 
     def _positional(self, words: Sequence[str], advice: str) -> list[Any]:
         values, rest = list[Any](), list(words)

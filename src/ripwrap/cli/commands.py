@@ -67,16 +67,6 @@ def find(name: str) -> Command | CommandGroup:
     return found
 
 
-def every_command() -> Iterator[tuple[tuple[str, ...], Command]]:
-    """Yield the words of each command and the command, in the order of help texts."""
-    for name in NAMES:
-        found = find(name)
-        if isinstance(found, Command):
-            yield (name,), found
-        else:
-            yield from (((name, below), one) for below, one in found.commands.items() if not one.hidden)
-
-
 def execute(arguments: Sequence[str]) -> int:
     """Run what a command line stands for, and return the exit code.
 
@@ -174,8 +164,7 @@ def run(arguments: list[str] | None = None) -> int:
         complain("stdout is closed, so no results can be printed; send stdout to a file or a pipe")
         return FAILED
     try:
-        given = sys.argv[1:] if arguments is None else arguments
-        code = execute(given)
+        code = execute(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe; drop the buffered output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

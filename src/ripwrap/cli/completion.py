@@ -67,7 +67,15 @@ Register-ArgumentCompleter -Native -CommandName ripwrap -ScriptBlock {
 """Script of each shell. It asks ripwrap for candidates: lines with a word, a tab and a description."""
 
 
-def run_completion(
+@Command(
+    examples=(
+        "ripwrap --install-completion",
+        "ripwrap --install-completion --shell fish",
+        "ripwrap --install-completion --shell bash --output ripwrap.bash",
+    ),
+    exit_codes=SETUP_EXIT_CODES,
+)
+def completion(
     *words: Annotated[str, Option("Words of a command line, for --candidates")],
     shell: Annotated[Shell | None, Option("Shell [default: the one that runs ripwrap]", value="SHELL")] = None,
     output: Annotated[str | None, Option("File to write, and nothing else [default: by shell]", value="FILE")] = None,
@@ -151,8 +159,7 @@ def _of_command(command: Command, before: Sequence[str], word: str) -> Iterator[
         yield "--help", "Display this message and exit"
     elif arguments := command.parameters[0]:
         named = [other for flag, other in given if not flag]
-        choices = arguments[min(len(named), len(arguments) - 1)].choices
-        yield from ((one, "") for one in choices if one not in named)
+        yield from ((one, "") for one in arguments[min(len(named), len(arguments) - 1)].choices if one not in named)
 
 
 def _values(flag: Parameter | None, typed: str) -> Iterator[Candidate]:
@@ -166,14 +173,3 @@ def _values(flag: Parameter | None, typed: str) -> Iterator[Candidate]:
         *named, _ = typed.split(",")
         yield from ((",".join((*named, one)), "") for one in known_formats() if one not in named)
     yield from ((one, "") for one in flag.choices)
-
-
-completion: Command = Command(
-    run_completion,
-    examples=(
-        "ripwrap --install-completion",
-        "ripwrap --install-completion --shell fish",
-        "ripwrap --install-completion --shell bash --output ripwrap.bash",
-    ),
-    exit_codes=SETUP_EXIT_CODES,
-)

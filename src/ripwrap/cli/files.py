@@ -28,7 +28,11 @@ from ripwrap.options import FileOptions, SearchOptions
 Exclude = Annotated[Texts, Option("Leave out files and directories of this name", GROUPS["files"], "NAME")]
 
 
-def run_files(
+@Command(
+    "[PATH]...",
+    examples=("ripwrap files -t py src", "ripwrap files --no-hidden --max-filesize 1M --sort modified"),
+)
+def files(
     *paths: Annotated[str, Option("Files and directories to list [default: all]")],
     limit: Limit = None,
     null: Null = False,
@@ -47,7 +51,17 @@ def run_files(
     )
 
 
-def run_tree(
+@Command(
+    "[PATH]",
+    examples=(
+        "ripwrap tree",
+        "ripwrap tree src -d 1",
+        "ripwrap tree src --limit 200 --max-depth 3",
+        "ripwrap tree --rev v1.2",
+        "ripwrap tree --inside zip",
+    ),
+)
+def tree(
     path: Annotated[str, Option("Directory to show [default: --cwd]")] = "",
     /,
     *,
@@ -81,29 +95,11 @@ def _no_directory(path: str) -> ValueError:
     return ValueError(f"PATH must be a directory, got {shown(path)}{glob_hint(path) or advice}")
 
 
-def run_types(*, json: Json = False, rg: RgPath = None) -> int:
+@Command(examples=("ripwrap types", "ripwrap types --json"), exit_codes=SETUP_EXIT_CODES)
+def types(*, json: Json = False, rg: RgPath = None) -> int:
     """List the file types that --type accepts, with their globs."""
     print_types(sync.file_types(rg=rg), as_json=json)
     return FOUND
-
-
-files: Command = Command(
-    run_files,
-    "[PATH]...",
-    examples=("ripwrap files -t py src", "ripwrap files --no-hidden --max-filesize 1M --sort modified"),
-)
-tree: Command = Command(
-    run_tree,
-    "[PATH]",
-    examples=(
-        "ripwrap tree",
-        "ripwrap tree src -d 1",
-        "ripwrap tree src --limit 200 --max-depth 3",
-        "ripwrap tree --rev v1.2",
-        "ripwrap tree --inside zip",
-    ),
-)
-types: Command = Command(run_types, examples=("ripwrap types", "ripwrap types --json"), exit_codes=SETUP_EXIT_CODES)
 
 
 EXIT_CODES = """\
@@ -113,7 +109,12 @@ Exit codes:
   2  an error; stderr says which"""
 
 
-def run_why(
+@Command(
+    "FILE [PATH]...",
+    examples=("ripwrap why build/out.py", "ripwrap why src/till.py -t md --no-hidden  # with the options of a search"),
+    exit_codes=EXIT_CODES,
+)
+def why(
     file: Annotated[str, Option("File or directory to explain")],
     /,
     *paths: Annotated[str, Option("Files and directories of the search [default: all]")],
@@ -126,15 +127,15 @@ def run_why(
     return FOUND if reason else NOTHING
 
 
-why: Command = Command(
-    run_why,
-    "FILE [PATH]...",
-    examples=("ripwrap why build/out.py", "ripwrap why src/till.py -t md --no-hidden  # with the options of a search"),
-    exit_codes=EXIT_CODES,
+@Command(
+    "[PATH]...",
+    examples=(
+        "ripwrap files-matching --all-of TODO --all-of 'def ' src",
+        "ripwrap files-matching --any-of import --none-of __future__ -t py",
+    ),
+    without=("context", "before_context", "after_context", "passthru", "replace", "sort", "sortr"),
 )
-
-
-def run_files_matching(
+def files_matching(
     *paths: AllPaths,
     all_of: Annotated[
         Texts, Option("Pattern that must match in a file; may be repeated", GROUPS["pattern"], "PATTERN")
@@ -165,14 +166,3 @@ def run_files_matching(
         PathPrinter(LineFlags(null=null, color="never")).path,
         run,
     )
-
-
-files_matching: Command = Command(
-    run_files_matching,
-    "[PATH]...",
-    examples=(
-        "ripwrap files-matching --all-of TODO --all-of 'def ' src",
-        "ripwrap files-matching --any-of import --none-of __future__ -t py",
-    ),
-    without=("context", "before_context", "after_context", "passthru", "replace", "sort", "sortr"),
-)

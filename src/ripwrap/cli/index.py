@@ -201,8 +201,7 @@ def grep(
         return result
 
     # A refresh logs the errors itself.
-    show = LinePrinter(lines, others, root)
-    return print_grep(lambda: anyio.run(ask), show, as_json=json, errors=not refresh)
+    return print_grep(lambda: anyio.run(ask), LinePrinter(lines, others, root), as_json=json, errors=not refresh)
 
 
 def _why_slow(result: GrepResult) -> str:
@@ -237,7 +236,7 @@ def _renamed(old: str, new: Callable[..., int]) -> Command:
         complain(f"`ripwrap index {old}` is deprecated; use `ripwrap index {new.__name__}`")
         return new(*arguments, **options)
 
-    return Command(command, "[ROOT]", hidden=True)
+    return Command("[ROOT]", hidden=True)(command)
 
 
 _EXAMPLES = (
@@ -249,13 +248,13 @@ _EXAMPLES = (
 index: CommandGroup = CommandGroup(
     "Keep an index of a directory, and search with it.",
     {
-        "build": Command(build, "[ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES),
-        "status": Command(status, "[ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES),
-        "check": Command(check, "[ROOT]", examples=_EXAMPLES),
-        "prune": Command(prune, "[ROOT]", examples=_EXAMPLES),
-        "search": Command(search, "QUERY [ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES),
-        "grep": Command(grep, "PATTERN [ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES),
-        "watch": Command(watch, "[ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES),
+        "build": Command("[ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES)(build),
+        "status": Command("[ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES)(status),
+        "check": Command("[ROOT]", examples=_EXAMPLES)(check),
+        "prune": Command("[ROOT]", examples=_EXAMPLES)(prune),
+        "search": Command("QUERY [ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES)(search),
+        "grep": Command("PATTERN [ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES)(grep),
+        "watch": Command("[ROOT]", examples=_EXAMPLES, defaults=VISIBLE_FILES)(watch),
         "health": _renamed("health", check),
         "gc": _renamed("gc", prune),
     },

@@ -225,8 +225,7 @@ class LinePrinter(PathPrinter):
         start, end = self._trimmed(raw, start, end)
         if self._flags.max_columns and end - start > self._flags.max_columns:
             return self._omitted(message) + self._term
-        line = raw[start:end]
-        ending = self._end_of(line)
+        ending = self._end_of(raw[start:end])
         end -= len(ending)
         if self.colored:
             pieces = list[bytes]()

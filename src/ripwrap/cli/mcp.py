@@ -9,7 +9,11 @@ from ripwrap.options import ShowDenied
 from ripwrap.workspace.deny import SECRET_FILES
 
 
-def run_mcp(
+@Command(
+    examples=("ripwrap mcp --root .", "ripwrap mcp --root src --root docs --http --port 8080"),
+    exit_codes=SETUP_EXIT_CODES,
+)
+def mcp(
     *,
     root: Annotated[Texts, Option("Directory to search; may be repeated [default: client roots]", value="DIR")] = (),
     http: Annotated[bool, Option("Serve HTTP at http://HOST:PORT/mcp instead of stdio", off=("--no-http",))] = False,
@@ -79,10 +83,3 @@ def run_mcp(
         repositories=repository,
     )
     return FOUND
-
-
-mcp: Command = Command(
-    run_mcp,
-    examples=("ripwrap mcp --root .", "ripwrap mcp --root src --root docs --http --port 8080"),
-    exit_codes=SETUP_EXIT_CODES,
-)

@@ -19,7 +19,12 @@ from ripwrap.errors import HintedText
 from ripwrap.options import VISIBLE_FILES, FileOptions
 
 
-def run_read(
+@Command(
+    "FILE",
+    examples=("ripwrap read src/shop/cart.py --lines 10-40,80-95", "ripwrap read README.md --head 20 --tail 5"),
+    exit_codes=SETUP_EXIT_CODES,
+)
+def read(
     file: Annotated[str, Option("File to read")],
     /,
     *,
@@ -45,7 +50,12 @@ def run_read(
     return FOUND
 
 
-def run_expand(
+@Command(
+    "FILE:LINE",
+    examples=("ripwrap expand src/shop/cart.py:12", "ripwrap expand src/shop/cart.py:12 --to block"),
+    exit_codes=SETUP_EXIT_CODES,
+)
+def expand(
     place: Annotated[str, Option("File and number of a line, as a search prints them", names=("FILE:LINE",))],
     /,
     *,
@@ -75,23 +85,11 @@ def run_expand(
     return FOUND
 
 
-read: Command = Command(
-    run_read,
+@Command(
     "FILE",
-    examples=("ripwrap read src/shop/cart.py --lines 10-40,80-95", "ripwrap read README.md --head 20 --tail 5"),
-    exit_codes=SETUP_EXIT_CODES,
+    examples=("ripwrap outline src/shop/cart.py", "ripwrap outline README.md --json"),
 )
-
-
-expand: Command = Command(
-    run_expand,
-    "FILE:LINE",
-    examples=("ripwrap expand src/shop/cart.py:12", "ripwrap expand src/shop/cart.py:12 --to block"),
-    exit_codes=SETUP_EXIT_CODES,
-)
-
-
-def run_outline(file: Annotated[str, Option("File to read")], /, *, json: Json = False, cwd: Cwd = ".") -> int:
+def outline(file: Annotated[str, Option("File to read")], /, *, json: Json = False, cwd: Cwd = ".") -> int:
     """List the definitions or headings of a file, with their lines."""
     sections = sync.outline(file, cwd=cwd)
     if json:
@@ -101,12 +99,12 @@ def run_outline(file: Annotated[str, Option("File to read")], /, *, json: Json =
     return FOUND if sections else NOTHING
 
 
-outline: Command = Command(
-    run_outline, "FILE", examples=("ripwrap outline src/shop/cart.py", "ripwrap outline README.md --json")
+@Command(
+    "QUERY [PATH]...",
+    examples=("ripwrap rank 'how are cookies stored'", "ripwrap rank CookieJar src --limit 3"),
+    defaults=VISIBLE_FILES,
 )
-
-
-def run_rank(
+def rank(
     query: Annotated[str, Option("Words or a name, e.g. 'how are cookies stored', CookieJar")],
     /,
     *paths: AllPaths,
@@ -120,15 +118,12 @@ def run_rank(
     )
 
 
-rank: Command = Command(
-    run_rank,
-    "QUERY [PATH]...",
-    examples=("ripwrap rank 'how are cookies stored'", "ripwrap rank CookieJar src --limit 3"),
+@Command(
+    "NAME [PATH]...",
+    examples=("ripwrap refs total", "ripwrap refs Cart.total src -t py", "ripwrap refs total --rev v1.2"),
     defaults=VISIBLE_FILES,
 )
-
-
-def run_refs(
+def refs(
     name: Annotated[str, Option("Name, e.g. total, or with its class or module, Cart.total")],
     /,
     *paths: AllPaths,
@@ -152,15 +147,17 @@ def run_refs(
     return FOUND if found.definitions or found.uses else NOTHING
 
 
-refs: Command = Command(
-    run_refs,
-    "NAME [PATH]...",
-    examples=("ripwrap refs total", "ripwrap refs Cart.total src -t py", "ripwrap refs total --rev v1.2"),
+@Command(
+    "PATTERN [PATH]...",
+    examples=(
+        "ripwrap code --lang python 'print($$$ARGS)' src",
+        "ripwrap code --lang python 'print($A)' --fix 'log($A)'",
+        "ripwrap code --lang python 'print($A)' --fix 'log($A)' --apply",
+    ),
     defaults=VISIBLE_FILES,
+    without=("type", "type_not", "type_add", "type_clear"),
 )
-
-
-def run_code(
+def code(
     pattern: Annotated[str, Option("Code, with $NAME for a node and $$$NAME for several")],
     /,
     *paths: AllPaths,
@@ -187,16 +184,3 @@ def run_code(
         show.alone,
         run,
     )
-
-
-code: Command = Command(
-    run_code,
-    "PATTERN [PATH]...",
-    examples=(
-        "ripwrap code --lang python 'print($$$ARGS)' src",
-        "ripwrap code --lang python 'print($A)' --fix 'log($A)'",
-        "ripwrap code --lang python 'print($A)' --fix 'log($A)' --apply",
-    ),
-    defaults=VISIBLE_FILES,
-    without=("type", "type_not", "type_add", "type_clear"),
-)

@@ -47,7 +47,19 @@ class WriteOptions:
 SHOW = WriteOptions()
 
 
-def run_replace(
+@Command(
+    "PATTERN REPLACEMENT [PATH]...",
+    examples=(
+        "ripwrap replace 'old_(\\w+)' 'new_$1' src        # show a diff, write nothing",
+        "ripwrap replace 'old_(\\w+)' 'new_$1' src --apply",
+        "ripwrap replace -F 'a[0]' 'a.first' --interactive",
+        "ripwrap undo                                   # undo the last replacement",
+    ),
+    exit_codes=EXIT_CODES,
+    defaults=VISIBLE_FILES,
+    without=NOT_FOR_REPLACE,
+)
+def replace(
     pattern: Pattern,
     replacement: Annotated[str, Option("Text for each match; $1 is a group, $$ a dollar")],
     /,
@@ -70,7 +82,8 @@ def run_replace(
     return show_or_write(plan, write, color, as_json=run.json)
 
 
-def run_undo(
+@Command("[DIR]", examples=("ripwrap undo", "ripwrap undo src"), exit_codes=SETUP_EXIT_CODES)
+def undo(
     directory: Annotated[str, Option("Directory that was searched", names=("DIR",), default=".")] = ".",
     /,
     *,
@@ -168,21 +181,3 @@ def _ask(question: str) -> Answer:
                 return "q"
             case _:
                 print(_HELP)
-
-
-replace: Command = Command(
-    run_replace,
-    "PATTERN REPLACEMENT [PATH]...",
-    examples=(
-        "ripwrap replace 'old_(\\w+)' 'new_$1' src        # show a diff, write nothing",
-        "ripwrap replace 'old_(\\w+)' 'new_$1' src --apply",
-        "ripwrap replace -F 'a[0]' 'a.first' --interactive",
-        "ripwrap undo                                   # undo the last replacement",
-    ),
-    exit_codes=EXIT_CODES,
-    defaults=VISIBLE_FILES,
-    without=NOT_FOR_REPLACE,
-)
-
-
-undo: Command = Command(run_undo, "[DIR]", examples=("ripwrap undo", "ripwrap undo src"), exit_codes=SETUP_EXIT_CODES)

@@ -33,7 +33,21 @@ Exit codes:
   2  an error; stderr says which"""
 
 
-def run_scan(
+@Command(
+    "[PATH]...",
+    examples=(
+        "ripwrap scan --redact",
+        "ripwrap scan --rules rules.toml",
+        "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
+        "ripwrap scan --write-baseline known.json",
+        "ripwrap scan --baseline known.json",
+        "ripwrap scan --rev main~3",
+        "ripwrap scan --history --since 2024-01-31",
+    ),
+    exit_codes=EXIT_CODES,
+    without=_NOT_FOR_SCAN,
+)
+def scan(
     *paths: Annotated[str, Option("Files and directories [default: all]; - is standard input")],
     rules: Annotated[str | None, Option("TOML file of rules [default: built-in rules]", SCAN, "FILE")] = None,
     sarif_output: Annotated[bool, Option("Print a log in SARIF 2.1.0", SCAN, names=("--sarif",))] = False,
@@ -62,8 +76,7 @@ def run_scan(
     several, given = placed(place, history, paths, options)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:
-        found = sync.scan(known, cwd=cwd, paths=several, overlaps=overlaps, rg=rg, **given)
-        hits = old.new(found)
+        hits = old.new(sync.scan(known, cwd=cwd, paths=several, overlaps=overlaps, rg=rg, **given))
         if write_baseline is not None:
             Baseline.of(hits).write(write_baseline)
             return FAILED if warned.any else FOUND
@@ -105,20 +118,3 @@ def _print(
     if as_sarif:
         sys.stdout.write(f"{json.dumps(sarif(shown_hits, rules), indent=1)}\n")
     return number
-
-
-scan: Command = Command(
-    run_scan,
-    "[PATH]...",
-    examples=(
-        "ripwrap scan --redact",
-        "ripwrap scan --rules rules.toml",
-        "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
-        "ripwrap scan --write-baseline known.json",
-        "ripwrap scan --baseline known.json",
-        "ripwrap scan --rev main~3",
-        "ripwrap scan --history --since 2024-01-31",
-    ),
-    exit_codes=EXIT_CODES,
-    without=_NOT_FOR_SCAN,
-)

@@ -35,7 +35,23 @@ if TYPE_CHECKING:
     from ripwrap.places.where import PlacedSearchOptions
 
 
-def run_search(
+@Command(
+    "PATTERN [PATH]...",
+    examples=(
+        "ripwrap search 'fn \\w+_total' src        # a regular expression",
+        "ripwrap search -F 'a[0]' -t py           # plain text, in Python files",
+        "ripwrap search TODO -g '!tests/**' -C 2  # not in tests; two lines of context",
+        "ripwrap search TODO --json               # JSON lines, for programs",
+        "ripwrap search retry --near timeout      # within 5 lines of a timeout",
+        "ripwrap search TODO --coverage           # also count the searched files",
+        "ripwrap search TODO --on ssh:box:/srv    # on another machine",
+        "ripwrap search TODO --repositories 'src/*' --per-root 5",
+        "ripwrap search TODO --rev main~3         # in a revision of git",
+        "ripwrap search TODO --inside zip,ipynb   # in archives and notebooks, too",
+        "ripwrap search -- --pre                  # a pattern that begins with a dash",
+    ),
+)
+def search(
     pattern: Annotated[str | None, Option("Regular expression to search for, unless -e or -f is given")] = None,
     /,
     *paths: Annotated[str, Option("Files and directories [default: a pipe, or all]; - is stdin")],
@@ -199,22 +215,3 @@ def _results(searches: Sequence[TerminalSearch], mode: str, limit: int | None, *
         raise missing
     if missing and not searches[0].run.no_messages:  # as in rg, a match is enough
         complain(spell_error(missing, spell_as_flag))
-
-
-search: Command = Command(
-    run_search,
-    "PATTERN [PATH]...",
-    examples=(
-        "ripwrap search 'fn \\w+_total' src        # a regular expression",
-        "ripwrap search -F 'a[0]' -t py           # plain text, in Python files",
-        "ripwrap search TODO -g '!tests/**' -C 2  # not in tests; two lines of context",
-        "ripwrap search TODO --json               # JSON lines, for programs",
-        "ripwrap search retry --near timeout      # within 5 lines of a timeout",
-        "ripwrap search TODO --coverage           # also count the searched files",
-        "ripwrap search TODO --on ssh:box:/srv    # on another machine",
-        "ripwrap search TODO --repositories 'src/*' --per-root 5",
-        "ripwrap search TODO --rev main~3         # in a revision of git",
-        "ripwrap search TODO --inside zip,ipynb   # in archives and notebooks, too",
-        "ripwrap search -- --pre                  # a pattern that begins with a dash",
-    ),
-)

@@ -77,7 +77,11 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-def run_doctor(*, rg: RgPath = None) -> int:
+@Command(
+    examples=("ripwrap doctor", "ripwrap doctor --rg ./rg"),
+    exit_codes=SETUP_EXIT_CODES,
+)
+def doctor(*, rg: RgPath = None) -> int:
     """Show which rg is used and why, and which extras are installed.
 
     The exit code is 2 if there is no rg; missing extras do not change it.
@@ -114,7 +118,12 @@ def _styled(text: str, style: str) -> str:
     return styled(text, style, colored=shows_color("auto"))
 
 
-def run_install(
+@Command(
+    "[VERSION]",
+    examples=("ripwrap install", "ripwrap install 15.2.0 --dest /usr/local/bin", "ripwrap install --on ssh:build-7"),
+    exit_codes=SETUP_EXIT_CODES,
+)
+def install(
     version: Annotated[str | None, Option("Release, e.g. 15.2.0 [default: the newest known]")] = None,
     /,
     *,
@@ -143,16 +152,3 @@ def run_install(
     place = "" if host is None else f"{host.name}: "
     print(f"rg {format_version(found.version)} {state}: {place}{shown(found.path)}")
     return FOUND
-
-
-doctor: Command = Command(
-    run_doctor, examples=("ripwrap doctor", "ripwrap doctor --rg ./rg"), exit_codes=SETUP_EXIT_CODES
-)
-
-
-install: Command = Command(
-    run_install,
-    "[VERSION]",
-    examples=("ripwrap install", "ripwrap install 15.2.0 --dest /usr/local/bin", "ripwrap install --on ssh:build-7"),
-    exit_codes=SETUP_EXIT_CODES,
-)

@@ -15,7 +15,12 @@ from ripwrap.models import Match
 from ripwrap.options import SearchOptions
 
 
-def run_watch(
+@Command(
+    "PATTERN [PATH]...",
+    examples=("ripwrap watch TODO src", "ripwrap watch TODO --jsonl"),
+    without=("context", "before_context", "after_context", "passthru"),
+)
+def watch(
     pattern: Pattern, /, *paths: AllPaths, lines: LineFlags, run: RunOptions, **options: Unpack[SearchOptions]
 ) -> int:
     """Search again each time files change, until Ctrl-C.
@@ -40,11 +45,3 @@ def _print_matches(mark: bytes, matches: Sequence[Match], show: LinePrinter) -> 
     for match in matches:
         write(mark)
         show(match)
-
-
-watch: Command = Command(
-    run_watch,
-    "PATTERN [PATH]...",
-    examples=("ripwrap watch TODO src", "ripwrap watch TODO --jsonl"),
-    without=("context", "before_context", "after_context", "passthru"),
-)

@@ -282,10 +282,7 @@ def _coarse(glob: str) -> str:
 
 
 def _lines(content: bytes, offset: int, limit: int) -> ReadResult:
-    """Return `limit` lines after the first `offset` lines, decoded as by ripgrep; invalid bytes become U+FFFD.
-
-    A text that has only white space is returned whole.
-    """
+    """Return `limit` lines after the first `offset` lines, decoded as by ripgrep; invalid bytes become U+FFFD."""
     mark, encoding = byte_order_mark(content)
     text = content[len(mark) :].decode(encoding, "replace")
     if not text.strip():

@@ -60,10 +60,7 @@ _PATH, _STAMP = attrgetter("path"), itemgetter(slice(3, None))  # path and stamp
 
 @dataclass(slots=True)
 class _Counts:
-    """Counts of a refresh, and the files that it found to be unreadable.
-
-    A file whose content is not in the index, because it is binary or unreadable, is neither new nor changed.
-    """
+    """Counts of a refresh, and its unreadable files; a file without indexed content is neither new nor changed."""
 
     added: int = 0
     changed: int = 0

@@ -415,9 +415,6 @@ class _Candidates(Change):
 
 
 def _glob(name: str) -> str:
-    """Return a glob for the extension of a file name, such as `*.py`; the name itself if it has no extension.
-
-    One such glob matches many files, so that rg needs few globs.
-    """
+    """Return a glob for the extension of a file name, such as `*.py`, of which few are needed; or the name."""
     extension = os.path.splitext(name)[1]
     return f"*{extension}" if extension else name

@@ -72,17 +72,11 @@ HOLES: Mapping[str, Mapping[str, str]] = {
     "watch()": _DISK,
     "Repositories": {"overlay": _DISK["overlay"]},
     "an index": {
-        "overlay": "it has the files on the disk",
-        "rev": "it has the files on the disk",
-        "history": "it has the files on the disk",
-        "inside": "it has the files on the disk",
+        **dict.fromkeys(("overlay", "rev", "history", "inside", "place"), "it has the files on the disk"),
         "detect": "its words are those of UTF-8",
         "host": "it has files of this machine",
-        "place": "it has the files on the disk",
     },
-    "file_info()": {"overlay": _DISK["overlay"]},
-    "list_directory()": {"overlay": _DISK["overlay"]},
-    "ls without rg": {"overlay": _DISK["overlay"]},
+    **{what: {"overlay": _DISK["overlay"]} for what in ("file_info()", "list_directory()", "ls without rg")},
     "host": {
         "overlay": "the texts are on this machine",
         "inside": "archives and documents are read on this machine",
@@ -93,10 +87,9 @@ HOLES: Mapping[str, Mapping[str, str]] = {
         "overlay": "ripwrap does not know how the place names its files",
         "inside": "ripwrap does not know how the place reads its files",
     },
-    "async": {
-        "overlay": "an async iterable of items is read in the event loop; pass an iterable",
-        "inside": "an async iterable of items is read in the event loop; pass an iterable",
-    },
+    "async": dict.fromkeys(
+        ("overlay", "inside"), "an async iterable of items is read in the event loop; pass an iterable"
+    ),
 }
 """For each operation, or kind of place, the kinds of places that do not go with it, with the reasons."""
 

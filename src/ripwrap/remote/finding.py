@@ -104,8 +104,7 @@ def returncode(code: int) -> int | None:
         return code - ENDED
     if 128 + SIGNALLED < code <= MAX_SIGNALLED + SIGNALLED:
         return 128 + SIGNALLED - code
-    others = {other: code for code, other in OTHERS.items()}
-    return others.get(code, UNKNOWN if code == UNKNOWN else None)
+    return {other: code for code, other in OTHERS.items()}.get(code, UNKNOWN if code == UNKNOWN else None)
 
 
 SLOT = "remote-$(uname -s)-$(uname -m)"

@@ -266,8 +266,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
 
         If there is no rg, or it does not run, Python code lists the same files, and `engine` is `python`.
         """
-        arguments = parse_arguments(LsArguments, {"path": path, **options})
-        return run_blocking(run_ls(self._tools.begin(), arguments))
+        return run_blocking(run_ls(self._tools.begin(), parse_arguments(LsArguments, {"path": path, **options})))
 
     def tree(
         self,
@@ -305,8 +304,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
 
     def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
         """Return the answer of `tree()` as a `ListResult`; raise the errors of `grep_content_result()`."""
-        arguments = parse_arguments(TreeArguments, {"path": path, **options})
-        return run_blocking(run_tree(self._tools.begin(), arguments))
+        return run_blocking(run_tree(self._tools.begin(), parse_arguments(TreeArguments, {"path": path, **options})))
 
 
 class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
@@ -532,8 +530,9 @@ class HistoryMethods(ToolMethods, offers=(HISTORY,)):
 
     def history_result(self, path: str = ".", **options: Unpack[HistoryOptions]) -> HistoryResult:
         """Return the answer of `history()` as a `HistoryResult`; raise the errors of `grep_content_result()`."""
-        arguments = parse_arguments(HistoryArguments, {"path": path, **options})
-        return run_blocking(run_history(self._tools.begin(), arguments))
+        return run_blocking(
+            run_history(self._tools.begin(), parse_arguments(HistoryArguments, {"path": path, **options}))
+        )
 
 
 class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEALTH_CHECK)):

@@ -198,11 +198,11 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
             ranking = "hybrid" if answer.by_vectors else "index"
             chunks = answer.chunks
             notes += answer.notes
-        if (like := sample) is not None:
-            chunks = await run.call(lambda: like.compared(scope.location, chunks))
-        chunks = chunks[offset : offset + limit + 1]
+        chunks = chunks if sample else chunks[offset : offset + limit + 1]
         if redact := settings.redact:
             chunks = await run.call(lambda: _redacted(settings, redact, scope, chunks))
+        if (like := sample) is not None:  # after masking: the reasons name words that the lines share
+            chunks = (await run.call(lambda: like.compared(scope.location, chunks)))[offset : offset + limit + 1]
         return await run.call(lambda: _fit_to_budget(settings, scope, arguments, chunks, ranking, notes, sample))
 
 

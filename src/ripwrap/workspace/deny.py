@@ -91,10 +91,7 @@ class DenyRules:
         return None
 
     def _denied_folder(self, path: str) -> str | None:
-        """Return the glob that denies a directory or a directory above it; `None` if it is not denied.
-
-        In a listing, the directory above is nearly always known, so each directory of a deep tree costs the same.
-        """
+        """Return the glob that denies a directory or one above it, which is nearly always known; else `None`."""
         # A loop and not recursion: a path may have more parts than Python's stack has room for.
         waiting: list[str] = []
         here = path
@@ -190,10 +187,7 @@ def _rule(glob: str, given: str) -> "IgnoreRule":
 
 
 def _name_filter(rules: "Sequence[IgnoreRule]") -> Callable[[str], bool]:
-    """Return a fast function that takes the last part of a path and returns False if no rule can match the path.
-
-    A listing may have many thousands of paths, of which the rules match only a few.
-    """
+    """Return a fast function that takes the last part of a path and returns False if no rule can match the path."""
     if not rules:
         return lambda _: False
     from ripwrap._ignore.globs import glob_pattern  # late: it imports pathspec

@@ -443,11 +443,7 @@ async def _explained(run: Runner, call: ContentCall) -> str:
 
 
 async def _hidden_matches(run: Runner, call: ContentCall, seen: Collection[str]) -> str:
-    """Return a sentence about further matches in hidden files; empty if there are none, or if they are not counted.
-
-    rg reads only hidden files here, so the search takes about as long as a listing of all files. The time limit is
-    `HIDDEN_SECONDS`.
-    """
+    """Search hidden files for `HIDDEN_SECONDS`; return a sentence about matches in them, empty if none are known."""
     scope, unwanted = call.scope, frozenset(seen)
     # With `overrides`, the globs of the caller would include ignored files again.
     if not seen or call.arguments.include_hidden or call.files.overrides or scope.location.is_file:

@@ -246,10 +246,7 @@ def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[
 
 
 def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
-    """Return the heading above the lines of a definition: its line numbers and, if necessary, its name and first line.
-
-    The heading has the name only if the first line does not contain the qualified name.
-    """
+    """Return the heading above the lines of a definition: its numbers and, if necessary, its name and first line."""
     if section is None:
         return "  outside of definitions:"
     name = "" if section.name in section.text else f"{shown(section.name)}, "

@@ -188,7 +188,7 @@ def _locate(settings: Settings, arguments: HistoryArguments, rev: str) -> tuple[
     try:
         location = settings.sandbox.locate(arguments.path, find=find)
     except MissingPathError:
-        location = find(arguments.path, must_exist=False)
+        location = find(arguments.path, must_exist=bool(arguments.lines.strip()))  # a deleted file has no lines
     except NoRepositoryError as error:
         roots = ", ".join(map(shown_path, settings.sandbox.roots))
         said = f"history needs a git repository, and {roots} has none at {shown_path(arguments.path)}; read_file shows"
@@ -231,7 +231,8 @@ class _History:
                 self._exact = False
                 self.notes.append(f"Only {MAX_COMMITS:,} commits were looked at; pass an older rev for further ones.")
                 break
-            shows = [change.path for change in one.changes if self._shows(change.path)]
+            every = (change for change in one.changes if not arguments.pattern or self._shows(change.old_path))
+            shows = [change.path for change in every if self._shows(change.path)]  # old contents are compared, too
             if (shows or not one.changes) and (known is None or one.commit.id in known):
                 found.append(self._entry(one, shows))
             if len(found) > end:
@@ -490,5 +491,4 @@ class HistoryMethods(ToolMethods, offers=(HISTORY,)):
 
     async def history_result(self, path: str = ".", **options: Unpack[HistoryOptions]) -> HistoryResult:
         """Return the answer of `history()` as a `HistoryResult`; raise the errors of `grep_content_result()`."""
-        arguments = parse_arguments(HistoryArguments, {"path": path, **options})
-        return await run_history(self._tools.begin(), arguments)
+        return await run_history(self._tools.begin(), parse_arguments(HistoryArguments, {"path": path, **options}))

@@ -100,10 +100,7 @@ class _RootIndex(BaseIndex):
         return result
 
     def is_built(self) -> bool:
-        """Return True if the index was built for this root, on any branch, by the same versions of ripwrap's parts.
-
-        A refresh is then quick.
-        """
+        """Return True if the index was built for this root, on any branch, by the same versions of ripwrap's parts."""
         view = self._current_view()
 
         def built(database: sqlite3.Connection) -> bool:
@@ -320,8 +317,7 @@ class Indexes:
         return IndexHealthResult(**self._common(message), roots=tuple(roots))
 
     def _common(self, message: str) -> dict[str, Any]:
-        location = self._settings.sandbox.locate(".")
-        return {"root": as_utf8(location.cwd), "path": ".", "message": message}
+        return {"root": as_utf8(self._settings.sandbox.locate(".").cwd), "path": ".", "message": message}
 
 
 def check_index_options(

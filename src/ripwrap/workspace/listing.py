@@ -676,8 +676,7 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
 
         If there is no rg, or it does not run, Python code lists the same files, and `engine` is `python`.
         """
-        arguments = parse_arguments(LsArguments, {"path": path, **options})
-        return await run_ls(self._tools.begin(), arguments)
+        return await run_ls(self._tools.begin(), parse_arguments(LsArguments, {"path": path, **options}))
 
     async def tree(
         self,
@@ -715,5 +714,4 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
 
     async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
         """Return the answer of `tree()` as a `ListResult`; raise the errors of `grep_content_result()`."""
-        arguments = parse_arguments(TreeArguments, {"path": path, **options})
-        return await run_tree(self._tools.begin(), arguments)
+        return await run_tree(self._tools.begin(), parse_arguments(TreeArguments, {"path": path, **options}))

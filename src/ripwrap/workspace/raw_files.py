@@ -116,10 +116,7 @@ def _plain_entry(
 
 
 def _linked(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | None:
-    """Return an entry that is a link; `None` if tools may not use it, for example because it leads out of the roots.
-
-    A broken link has no size and no time.
-    """
+    """Return an entry that is a link; `None` if tools may not use it, e.g. because it leads out of the roots."""
     try:
         located = info_of(sandbox.locate(path, exact=True))
     except AccessDeniedError:

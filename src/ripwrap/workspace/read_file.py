@@ -139,7 +139,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
         if limit and "end_line" not in values:
             try:
                 values["end_line"] = max(int(values.get("start_line", 1)), 1) + int(limit) - 1
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 values["end_line"] = limit  # validation refuses it with an error that quotes the given value
         return values
 
@@ -390,8 +390,7 @@ def _read_lines(settings: Settings, location: RootLocation, given: Sequence[Line
     with open_text(settings, location, "read_file") as (text, encoding, redactor):
         start, ranges = text.tell(), [*given]
         if tail:
-            last = skip_lines(text, sys.maxsize, deadline)
-            ranges = _merged([*given, LineRange(max(last - tail + 1, 1), None)])
+            ranges = _merged([*given, LineRange(max(skip_lines(text, sys.maxsize, deadline) - tail + 1, 1), None)])
             text.seek(start)
         lines, total = _read_text(text, settings, redactor, ranges, deadline)
     return _LinesRead(lines, total, encoding, ranges)
@@ -523,10 +522,7 @@ async def _add_close_names(call: ToolCall, arguments: ReadFileArguments, error: 
 
 
 def _with_outline(settings: Settings, read: ReadLines, without: ReadFileResult) -> ReadFileResult:
-    """Return the answer with the outline of the file, and with the lines that then fit.
-
-    If lines were asked for, and there is no definition, the answer stays without an outline.
-    """
+    """Return the answer with the outline of the file, if it has one, and with the lines that then fit."""
     from ripwrap._code.treesitter.parser import is_supported
     from ripwrap._operations.expand import MAX_SOURCE_BYTES
     from ripwrap.workspace.expansion import missing_code, read_source_file  # late: they import the parsers
@@ -571,8 +567,7 @@ def outermost(sections: Sequence[Section], max_chars: int) -> list[Section]:
     levels = list(levels_of(sections))
     for level, size in zip(levels, sizes, strict=True):
         by_level[level] = by_level.get(level, 0) + size
-    totals = list(accumulate(by_level[level] for level in range(len(by_level))))
-    depth = bisect_right(totals, max_chars)
+    depth = bisect_right(list(accumulate(by_level[level] for level in range(len(by_level)))), max_chars)
     if depth:
         return [section for section, level in zip(sections, levels, strict=True) if level < depth]
     outer = [(section, size) for section, level, size in zip(sections, levels, sizes, strict=True) if not level]

@@ -179,8 +179,7 @@ class KeyScanner:
             marker = self._find(_END, line)
             self.inside = marker is None and self._find(_BEGIN, line) is None and self._is_inside(line)
             if self.inside or marker is not None:
-                at = end if marker is None else marker.end()
-                yield start, at
+                yield start, (end if marker is None else marker.end())
         while begin := self._find(_BEGIN, line, at):
             marker = self._find(_END, line, begin.end())
             at = end if marker is None else marker.end()
@@ -195,10 +194,7 @@ class KeyScanner:
                 yield begin.start(), at
 
     def _find(self, marker: re.Pattern[str], line: str, at: int = 0) -> re.Match[str] | None:
-        """Return the first marker in a line, from an offset on.
-
-        The words are found first, because a search for them is faster, and does not backtrack in a long run of dashes.
-        """
+        """Return the first marker in a line, from an offset on; words are found first, without backtracking."""
         here = line.find(_WORDS, at)
         while here >= 0:
             self._check()

@@ -44,8 +44,7 @@ def shown_values(value: Any, show: Callable[..., str] = shown) -> Any:
 
 def first_entries(values: Values, names: Iterable[str], count: int) -> Values:
     """Return values with only the first `count` entries of the lists and maps that have these names."""
-    few = {name: _first(values[name], count) for name in names if name in values}
-    return values | few
+    return values | {name: _first(values[name], count) for name in names if name in values}
 
 
 def _first(entries: Any, count: int) -> Any:

@@ -53,8 +53,7 @@ def locate_in_revision(
         )
     failed: Exception | None = None
     for root, relative in sandbox.candidates(path, in_revision=True):
-        below = _repository_below(root, relative)
-        tree = RevisionTree(root, rev, below, (*sandbox.roots, *repositories))
+        tree = RevisionTree(root, rev, _repository_below(root, relative), (*sandbox.roots, *repositories))
         try:
             with CANCELLED.get().child(), closing(tree.source((relative,), timeout)) as source:
                 commit, kind, detail = source.find()
@@ -128,8 +127,7 @@ def locate_member(sandbox: Sandbox, path: str, timeout: float | None) -> tuple[R
 
     at = path.find(SEPARATOR)
     outer = sandbox.locate(path[:at])
-    parts = path.split(SEPARATOR)
-    kinds = [kind for kind in map(member_format, (outer.paths[0], *parts[1:-1])) if kind]
+    kinds = [kind for kind in map(member_format, (outer.paths[0], *path.split(SEPARATOR)[1:-1])) if kind]
     if not outer.is_file or member_format(outer.paths[0]) is None:
         raise MissingPathError(f"{shown_path(path)} is not in an archive or document; ls lists the files")
     for kind in kinds:
@@ -205,8 +203,7 @@ class ItemFilter:
 
 def _plain(member: str) -> str:
     """Return the path of an archive's member for comparison with globs: without a leading slash."""
-    parts = member.replace("\\", "/").split("/")
-    return os.sep.join(part for part in parts if part not in ("", os.curdir))
+    return os.sep.join(part for part in member.replace("\\", "/").split("/") if part not in ("", os.curdir))
 
 
 def _collapsed(member: str) -> str:
@@ -215,8 +212,5 @@ def _collapsed(member: str) -> str:
 
 
 def _as_unpacked(member: str) -> str:
-    """Return the path that Windows makes of a member: without the dots, spaces and streams at the end of each name.
-
-    So it is without `..`, too.
-    """
+    """Return the path that Windows makes of a member: no `..`, and no dots, spaces or streams after names."""
     return _plain("/".join(part.partition(":")[0].rstrip(". ") for part in _plain(member).split(os.sep)))

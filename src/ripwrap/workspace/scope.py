@@ -79,8 +79,7 @@ def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
         point = PurePath(ESCAPED_BYTE.sub(lambda octal: chr(int(octal[1], 8)), fields[4]))
         if here.is_relative_to(point) and len(point.parts) >= deepest:
             deepest, kind = len(point.parts), right.split(" ")[0]
-    remote = NETWORK_FILE_SYSTEMS.fullmatch(kind)
-    return GuardLimits(16, 10.0, f"a network file system ({kind})") if remote else None
+    return GuardLimits(16, 10.0, f"a network file system ({kind})") if NETWORK_FILE_SYSTEMS.fullmatch(kind) else None
 
 
 def mounted() -> str:
@@ -527,10 +526,7 @@ def as_name(glob: str) -> str:
 
 
 def _slashed(globs: Sequence[str], location: RootLocation) -> Sequence[str]:
-    """On Windows, replace backslashes in globs by slashes.
-
-    A backslash before a bracket, comma or `!` is an escape, and stays.
-    """
+    """On Windows, replace backslashes in globs by slashes, except those before a bracket, comma or `!`."""
     if location.sep == "/":
         return globs
     return [re.sub(r"\\+(?![\[\]{},!])", "/", glob) for glob in globs]

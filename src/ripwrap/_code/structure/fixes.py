@@ -297,10 +297,7 @@ def _faults(root: SgNode) -> list[int]:
 
 
 def _unparsed_line(text: str) -> int | None:
-    """Return the line that Python does not accept, or `None`.
-
-    tree-sitter also accepts wrong indentation.
-    """
+    """Return the line that Python does not accept, or `None`; tree-sitter also accepts wrong indentation."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -179,8 +179,7 @@ def parse(text: str, language: str) -> tuple[SgNode, list[tuple[int, int]]]:
         else:
             done = len(text)
         ends_in_comment = comment[1] == done < len(text)  # the comment would go on after the HTML
-        code = text[at : comment[0]] + " " * (done - comment[0]) if ends_in_comment else text[at:done]
-        parts.append(code)
+        parts.append(text[at : comment[0]] + " " * (done - comment[0]) if ends_in_comment else text[at:done])
         at = done
     return SgRoot("".join(parts) if spans else text, language).root(), spans
 

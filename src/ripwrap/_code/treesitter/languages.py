@@ -34,7 +34,6 @@ class Grammar:
     attributes: frozenset[str] = _NO_TYPES
     kind: str = ""
     """Kind of all definitions; empty if their nodes tell their kinds."""
-    hash_comments: bool = False
     qualified: bool = True
     outlined: bool = True
     """False for data, whose keys only split a file."""
@@ -390,8 +389,7 @@ def _sql_created(node: "Node") -> "Node | str | None":
         around = around.parent
     if not children or children[0].type != "keyword_create" or around is not None:
         return None
-    named = (child for child in children if child.type in {"object_reference", "identifier", "column"})
-    return next(named, None)
+    return next((child for child in children if child.type in {"object_reference", "identifier", "column"}), None)
 
 
 def _make_targets(node: "Node") -> str | None:
@@ -651,17 +649,15 @@ _GRAMMARS: dict[str, Grammar] = {
         "toml",
         _for_types("table table_array_element", lambda node: node.named_child(0) or ""),
         kind="table",
-        hash_comments=True,
         qualified=False,
     ),
     "ini": Grammar(
         "ini",
         {"section": lambda node: node_text(node.named_child(0)).strip("[] \t")},
         kind="table",
-        hash_comments=True,
         qualified=False,
     ),
-    "make": Grammar("make", {"rule": _make_targets}, kind="target", hash_comments=True, qualified=False),
+    "make": Grammar("make", {"rule": _make_targets}, kind="target", qualified=False),
     "sql": Grammar(
         "sql",
         dict.fromkeys((*(f"create_{kind}" for kind in _SQL_KINDS), "ERROR"), _sql_created),
@@ -673,7 +669,6 @@ _GRAMMARS: dict[str, Grammar] = {
         {"block_mapping_pair": _key},
         containers=node_types("document block_node block_mapping"),
         kind="key",
-        hash_comments=True,
     ),
     "markdown": Grammar(
         "markdown", _for_types("atx_heading setext_heading", _heading), kind="heading", qualified=False

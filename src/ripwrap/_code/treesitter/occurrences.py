@@ -264,10 +264,7 @@ class _OccurrenceFinder:
             yield NamePlace(row, column, kind, syntax, is_member=is_member, receiver=receiver[1] if receiver else "")
 
     def _path(self, start: int) -> list[_Step]:
-        """Return the nodes around a byte, from the outermost to the leaf.
-
-        The bytes must be in order: the cursor only goes on, so that all of them together take one walk over the tree.
-        """
+        """Return the nodes around a byte, outermost first; the bytes must be in order, as the cursor only goes on."""
         cursor, path = self._cursor, self._steps
         while len(path) > 1 and path[-1].node.end_byte <= start:
             while path[-1].node.end_byte <= start and cursor.goto_next_sibling():
@@ -336,8 +333,7 @@ class _OccurrenceFinder:
                 continue
             if node.type == "enum_specifier" and all(child.type not in {"class", "struct"} for child in node.children):
                 return ""  # the members of an enumeration of C are names of the scope around it
-            name = named if isinstance(named, str) else node_text(named)
-            return re.split(r"\.|::", name)[-1].removeprefix("<< ")
+            return re.split(r"\.|::", named if isinstance(named, str) else node_text(named))[-1].removeprefix("<< ")
         return ""
 
     def _declared(self, path: Sequence[_Step]) -> tuple[str, bool] | None:
@@ -383,8 +379,7 @@ class _OccurrenceFinder:
     def _scope_of(self, path: Sequence[_Step], at: int, leaf: _Step) -> tuple[str, bool] | None:
         node = path[at].node
         if self._grammar.name == "ruby" and leaf.node.type in {"constant", "instance_variable", "class_variable"}:
-            around = self._class_around(path, constructor=False)
-            return around or "", False
+            return self._class_around(path, constructor=False) or "", False
         if node.type == "assignment_expression" and self._grammar.name != "php":
             return None
         if node.type == "assignment_statement" and self._grammar.name != "lua":

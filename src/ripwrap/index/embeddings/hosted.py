@@ -84,7 +84,10 @@ class Hosted:
             raise
         except Exception as error:  # each provider's package raises errors of other types
             raise self._translate(error) from error
-        self.dimension = self._find_length(found, len(texts)) or self.dimension
+        from ripwrap.index.embeddings import vectors  # late: numpy
+
+        with suppress(ValueError):  # the caller reports that the answer has no vectors
+            self.dimension = vectors.to_matrix(found, len(texts)).shape[1]
         return found
 
     async def _request(self, texts: list[str], kind: Literal["query", "document"]) -> Any:
@@ -99,8 +102,7 @@ class Hosted:
                 raise self._make_error(changed, "setup")
             if provider is not None:
                 await stack.enter_async_context(provider)
-            answer = await import_module("pydantic_ai").Embedder(model).embed(texts, input_type=kind)
-            return answer.embeddings
+            return (await import_module("pydantic_ai").Embedder(model).embed(texts, input_type=kind)).embeddings
 
     def _make_model(self, client: Any = None) -> tuple[Any, Any]:
         """Make the objects of pydantic-ai for the provider and the model, as the environment configures them now."""
@@ -129,15 +131,6 @@ class Hosted:
     def _url(model: Any) -> str | None:
         url = getattr(model, "base_url", None)
         return redact(str(url)).rstrip("/") if url else None
-
-    def _find_length(self, found: object, count: int) -> int | None:
-        """Return the length of the vectors of an answer; `None` if the answer has no vectors."""
-        from ripwrap.index.embeddings import vectors  # late: numpy
-
-        try:
-            return int(vectors.to_matrix(found, count).shape[1])
-        except ValueError:
-            return None
 
     def _translate_setup_error(self, error: Exception) -> EmbeddingError:
         if isinstance(error, ImportError):
@@ -215,8 +208,7 @@ def ollama_url() -> str:
     host, means this machine. `/v1` is added if it is missing.
     """
     named = os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or OLLAMA_URL
-    url = named if "://" in named else f"http://{named}"
-    parts = urlsplit(url)
+    parts = urlsplit(named if "://" in named else f"http://{named}")
     host = re.sub(r"(^|@)(0\.0\.0\.0|\[::\]|::)?(?=:\d*$|$)", r"\g<1>127.0.0.1", parts.netloc.rstrip(":"))
     if parts.scheme == "http" and not re.search(r":\d+$", host):
         host += ":11434"

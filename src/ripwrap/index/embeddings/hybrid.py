@@ -390,10 +390,7 @@ class _Failures:
                 self._by_length.setdefault(one.error.length, one.keys)
 
     def with_other_length(self) -> tuple[int, tuple[bytes, ...]] | None:
-        """Return the new length of vectors, and the first group of texts whose vectors have it.
-
-        Return `None` if no vector has another length than the stored vectors, or if the new vectors differ in length.
-        """
+        """Return the new length of vectors and the first texts that have it; `None` unless there is exactly one."""
         return next(iter(self._by_length.items())) if len(self._by_length) == 1 else None
 
     def results(self, stopped: EmbeddingError | None, untried: int) -> tuple[EmbeddingFailure, ...]:

@@ -242,7 +242,12 @@ class VectorCache:
             self._rows = Rows(dimension)
         contents = contents_of(database, number)
         for content in self._contents.keys() - contents:
-            self._remove(content, self._rows)
+            for key, digest in self._keyed(content, self._contents.pop(content)):
+                self._chunk_keys[digest].remove(key)
+                if not self._chunk_keys[digest]:
+                    del self._chunk_keys[digest]
+                    self._missing.discard(digest)
+                    self._rows.remove(digest)
         new = {content[-1]: content for content in contents - self._contents.keys()}
         chunks: dict[int, list[tuple[int, bytes]]] = {blob: [] for blob in new}
         statement = "SELECT blob, start, digest FROM chunk WHERE blob IN ({}) ORDER BY blob, start, id"
@@ -254,14 +259,6 @@ class VectorCache:
         self._rows.add(found := vectors_of(database, self._model, dimension, self._missing))
         self._missing -= found.keys()
         self._graph = self._graph_of(self._rows, number)
-
-    def _remove(self, content: IndexedContent, rows: "Rows") -> None:
-        for key, digest in self._keyed(content, self._contents.pop(content)):
-            self._chunk_keys[digest].remove(key)
-            if not self._chunk_keys[digest]:
-                del self._chunk_keys[digest]
-                self._missing.discard(digest)
-                rows.remove(digest)
 
     def _add(self, content: IndexedContent, chunks: list[tuple[int, bytes]]) -> None:
         self._contents[content] = chunks

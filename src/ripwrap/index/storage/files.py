@@ -34,10 +34,7 @@ _PROCESS_MARKS: dict[Path, str] = {}
 
 
 def _mark_file(folder: Path) -> tuple[Path, str]:
-    """Return the file in the user's cache for the ownership mark of an index in `folder`, and the reason not to use it.
-
-    The reason is an empty string if the file may be used.
-    """
+    """Return the file in the user's cache for the ownership mark of an index, and why not to use it, or ''."""
     store = cache.folder()
     marks = store / "index" / "marks"
     why = next((why for one in (store, marks.parent, marks) if (why := cache.why_untrusted(one))), "")
