@@ -18,7 +18,7 @@ import pytest
 
 from ripwrap import sync
 from ripwrap._code.outline import CodeNames
-from ripwrap._code.treesitter.merge import WINDOW_VERSION, chunker_version, syntax_chunks, window_chunks
+from ripwrap._code.treesitter.merge import chunker_version, syntax_chunks
 from ripwrap._code.treesitter.parser import is_supported
 from ripwrap._code.treesitter.worker import CodeReader, Source
 from ripwrap._ranking import document
@@ -29,6 +29,7 @@ from ripwrap.index.refresh import refresh
 from ripwrap.index.splitting import (
     _BATCH_BYTES,
     MIN_BYTES,
+    WINDOW_CHUNKER,
     Chunker,
     SplitRequest,
     Splitter,
@@ -44,7 +45,6 @@ from support.waiting import until_blocking
 
 Plant = Callable[..., Path]
 
-CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
 CODE = "class Basket:\n    def addItem(self, item): ...\n\n\nMAX_ITEMS = 9\n\n"
 ODD: dict[str | bytes, str | bytes] = {
     "a.py": CODE,
@@ -68,7 +68,7 @@ def build(
     location: Path,
     processes: int,
     progress: Callable[[Progress], object] | None = None,
-    chunker: Chunker = CHUNKER,
+    chunker: Chunker = WINDOW_CHUNKER,
 ) -> RefreshResult:
     """Refresh an index with processes, however small the directory."""
     paths = sorted(os.path.relpath(os.path.join(at, name), root) for at, _, names in os.walk(root) for name in names)
@@ -175,8 +175,8 @@ def test_search_takes_the_definitions_of_unchanged_files_from_the_index(
 
 @pytest.mark.slow
 def test_known_content_is_read_and_not_split(odd: Path, tmp_path: Path) -> None:
-    first = split_file(str(odd), SplitRequest("a.py", ()), follow=False, chunker=CHUNKER)
-    again = split_file(str(odd), SplitRequest("a.py", (first.digest,)), follow=False, chunker=CHUNKER)
+    first = split_file(str(odd), SplitRequest("a.py", ()), follow=False, chunker=WINDOW_CHUNKER)
+    again = split_file(str(odd), SplitRequest("a.py", (first.digest,)), follow=False, chunker=WINDOW_CHUNKER)
     assert first.text is not None and again == first._replace(text=None)
     build(odd, tmp_path / "index", 2)
     before = content(tmp_path / "index")[0]
