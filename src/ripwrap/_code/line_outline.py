@@ -50,8 +50,8 @@ _ASSIGNED = re.compile(  # JavaScript's functions without a name of their own
 )
 _ABOVE = re.compile(r"[ \t]*(?:@|//|/?\*|#|--)")
 _MAX_ABOVE = 8
-_GOES_ON = re.compile(r"[{)\]}]|end|[\w ]+:\s*$")
-_CLOSES = re.compile(r"\}|end")
+_GOES_ON = re.compile(r"[{)\]}]|end\b|[\w ]+:\s*$")
+_CLOSES = re.compile(r"\}|end\b")
 _C_FAMILY = frozenset({"c", "c header", "cpp", "objective-c"})
 """Languages in which `name(…) {` without a type is a loop of a macro, and `struct name` may begin a variable."""
 _DECLARES_VARIABLE = re.compile(r"[;*=\[(]")
