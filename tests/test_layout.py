@@ -29,7 +29,7 @@ PUBLIC = {
 }
 """Public names of two types, in modules of their own."""
 
-MAX_LINES = 64_368
+MAX_LINES = 64_435
 """Lines of `src/ripwrap` that people write and read; a change that deletes lines lowers it."""
 
 MAKERS = {"NamedTuple", "NewType", "TypedDict"}

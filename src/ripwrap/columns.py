@@ -81,7 +81,8 @@ class Columns:
     def to_polars(self) -> "pl.DataFrame":
         """Return a polars data frame; needs the package polars. Bytes that are not UTF-8 become U+FFFD."""
         polars = _imported("polars")
-        kinds = (polars.String, polars.Int64, polars.Int64, polars.String, polars.List(polars.Array(polars.Int64, 2)))
+        spans = polars.List(polars.Array(polars.Int64, 2))
+        kinds = (polars.String, polars.Int64, polars.Int64, polars.String, spans)
         columns = dict(zip(_NAMES, self._printable(), strict=True))
         frame: pl.DataFrame = polars.DataFrame(columns, schema=dict(zip(_NAMES, kinds, strict=True)))
         return frame

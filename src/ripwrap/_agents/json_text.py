@@ -319,7 +319,8 @@ class TextBlock:
         if text is None:
             return f"{self._written(made)}\n"
         if found := self._find(text):
-            return text[: found.start] + self._written(found.made).replace("\n", found.newline) + text[found.end :]
+            block = self._written(found.made).replace("\n", found.newline)
+            return text[: found.start] + block + text[found.end :]
         if self.header:
             raise TakenError(
                 "it is there already, and install did not write it; remove or rename it, then install again"

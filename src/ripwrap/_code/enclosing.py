@@ -214,7 +214,8 @@ class _Blocks:
 
     def _above(self, index: int, indent: int) -> int:
         """Return the index of the nearest line of code above `index` with less indentation than `indent`, or -1."""
-        return next((at for at in range(index - 1, -1, -1) if self._is_code(at) and self._indent(at) < indent), -1)
+        above = range(index - 1, -1, -1)
+        return next((at for at in above if self._is_code(at) and self._indent(at) < indent), -1)
 
     def _whole(self, header: int) -> tuple[int, int]:
         """Return the first and the last line of the block that the line `header` opens, according to indentation."""

@@ -167,7 +167,8 @@ class Definitions:
 
 def belongs(file: FileOccurrences, one: Occurrence, owner: str) -> bool:
     """Return True if a definition is one of a class, module or package with the name `owner`."""
-    return owner in (one.owner, file.module, file.package, *(parts_of(one.enclosing) if one.enclosing else [])[:-1])
+    around = parts_of(one.enclosing) if one.enclosing else []
+    return owner in (one.owner, file.module, file.package, *around[:-1])
 
 
 def narrowed_owner(files: Iterable[FileOccurrences], owner: str) -> tuple[str, bool]:

@@ -73,7 +73,8 @@ def _html_lines(lines: Iterable[Match | Context]) -> Iterator[str]:
         spans = line.spans()
         start, end = 0, len(line.lines)
         if end > MAX_LINE:  # only the part around the first match is shown
-            end = (max(spans[0][0] - MAX_LINE // 4, 0) if spans else 0) + MAX_LINE
+            start = max(spans[0][0] - MAX_LINE // 4, 0) if spans else 0
+            end = start + MAX_LINE
         pieces, done = ["…" if start else ""], start
         for hit, (first, last) in zip(line.submatches if isinstance(line, Match) else (), spans, strict=False):
             if first < start or last > end:

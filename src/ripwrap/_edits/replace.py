@@ -266,7 +266,8 @@ class ReplaceRequest:
         options = only_options(self.options, COMPILE_OPTIONS)
         if replacement is not None:
             options["replace"] = replacement
-        return Step(search_query(pattern, folder, "0", options), lambda: EditCollector(None), None)
+        query = search_query(pattern, folder, "0", options)
+        return Step(query, lambda: EditCollector(None), None)
 
 
 def replace_request(

@@ -72,7 +72,8 @@ async def files_matching(
         names = (Hint("all_of"), ", ", Hint("any_of"), " or ", Hint("none_of"))
         raise ValueError(HintedText("no pattern given; pass ", *names))
     unsorted = without_options(options, ("sort", "sortr"))
-    query = placed_search("files_matching()", (*every, *some, *none), cwd, paths, unsorted, arguments=ARGUMENTS)
+    patterns = (*every, *some, *none)
+    query = placed_search("files_matching()", patterns, cwd, paths, unsorted, arguments=ARGUMENTS)
     conditions = [Condition((one,), matching=True) for one in sorted(every, key=lambda one: commonness(options, one))]
     conditions += [Condition(some, matching=True)] if some else []
     conditions += [Condition(none, matching=False)] if none else []
@@ -146,7 +147,8 @@ async def _matching(run: Runner, query: Query, condition: Condition, left: set[s
     """Return the files of `left` in which at least one pattern of the condition matches; see `_binary()`."""
     paths = sorted(left)
     if left and not _can_name_files(query):
-        return set((await run.collect(_first_step(query, replace(condition, matching=True)))).every())
+        step = _first_step(query, replace(condition, matching=True))
+        return set((await run.collect(step)).every())
     plain = tuple(path for path in paths if path not in binary)
     place: Place = Candidates(len(paths), plain, tuple(sorted(binary & left)), (), None, query.follows)
     if query.place is not None:

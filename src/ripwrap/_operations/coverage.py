@@ -136,7 +136,8 @@ async def coverage(
 
     Raises what `files()` raises.
     """
-    return await run_coverage(AsyncRunner(rg), coverage_request(cwd, paths, options, timeout), must_exist=True)
+    request = coverage_request(cwd, paths, options, timeout)
+    return await run_coverage(AsyncRunner(rg), request, must_exist=True)
 
 
 @dataclass(frozen=True, slots=True)

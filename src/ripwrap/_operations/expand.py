@@ -237,7 +237,8 @@ def _as_text(file: BufferedReader) -> Generator[tuple[TextIOWrapper, int]]:
     with file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        mark, encoding = byte_order_mark(file.peek(4))
+        start = file.peek(4)
+        mark, encoding = byte_order_mark(start)
         file.read(len(mark))
         # Bytes that are not UTF-8 become lone surrogates, so that no byte is lost.
         errors = "surrogateescape" if encoding == "utf-8" else "replace"

@@ -199,7 +199,8 @@ async def grep(
     )  # fmt: skip
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
-    return await run_grep(AsyncRunner(rg, meter=meter), request, ended=None if meter is None else meter.end)
+    runner = AsyncRunner(rg, meter=meter)
+    return await run_grep(runner, request, ended=None if meter is None else meter.end)
 
 
 def page_counts(collector: PageCollector) -> tuple[int, int]:
@@ -490,4 +491,5 @@ def result_message(
 def counts_text(found: PageCollector, ended_after: float | None = None, matches: int | None = None) -> str:
     """Return the number of matches and files, with "at least" if the counts are incomplete."""
     text = f"{plural(found.matches if matches is None else matches, 'match', 'es')} in {plural(found.files, 'file')}"
-    return f"at least {text}" if ended_after is not None or found.dropped_records or found.full else text
+    is_least = ended_after is not None or found.dropped_records or found.full
+    return f"at least {text}" if is_least else text

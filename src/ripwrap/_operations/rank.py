@@ -230,7 +230,8 @@ def matched_stems(hit: str, stems: Sequence[str]) -> tuple[str, ...]:
     For a possible definition, return `DEFINITION_TERM` and the stems of the words in the defined name.
     """
     if prefix := _PREFIX.match(hit):
-        inside = {rough_stem(part) for part in identifier_parts(_SEPARATORS.split(to_nfc(hit[prefix.end() :]))[0])}
+        name = _SEPARATORS.split(to_nfc(hit[prefix.end() :]))[0]
+        inside = {rough_stem(part) for part in identifier_parts(name)}
         found = tuple(stem for stem in stems if stem in inside)
         return found if _VARIABLE_OF_TYPE.fullmatch(hit) else (DEFINITION_TERM, *found)
     word = spell_languages(to_nfc(hit)).casefold().strip("_ ")
@@ -363,7 +364,8 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
     hits, begun = await _count_terms(run, request)
     if not hits.files:
         return []
-    return await run.call(lambda: _rank_files(request, hits, RankingDeadline(request.timeout, begun)))
+    deadline = RankingDeadline(request.timeout, begun)
+    return await run.call(lambda: _rank_files(request, hits, deadline))
 
 
 async def find_terms(run: Runner, request: RankRequest) -> FileTerms:

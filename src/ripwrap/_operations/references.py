@@ -387,7 +387,8 @@ def _occurrences(word: str, blocks: Sequence[tuple[Block, int]]) -> list[FileOcc
         matching = [number for (is_match, _), (number, _) in zip(records, lines, strict=True) if is_match][:taken]
         read.append((os.fsdecode(block.path), lines, frozenset(matching)))
     sources = [Source(path, "\n".join(text for _, text in lines)) for path, lines, _ in read]
-    return [_file(*one, *places) for one, places in zip(read, shared_reader().places_of(word, sources), strict=True)]
+    found = shared_reader().places_of(word, sources)
+    return [_file(*one, *places) for one, places in zip(read, found, strict=True)]
 
 
 def _file(

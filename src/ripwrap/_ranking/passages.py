@@ -183,7 +183,8 @@ def best_passages(query: WordQuery, text: str, code: CodeNames) -> list[Choice]:
         worth *= 1.0 if unit.is_function else _NO_FUNCTION
         first = shown = unit.passages[0]
         if len(unit.passages) > 1:
-            values = [*map(of_words, counts[place], (one.end - one.start for one in unit.passages))]
+            sizes = (one.end - one.start for one in unit.passages)
+            values = [*map(of_words, counts[place], sizes)]
             best = values.index(max(values))
             shown = unit.passages[best] if values[best] > _INNER_FACTOR * (values[0] + named) else first
         defines = bisect_left(defining, first.start_line - 1) < bisect_left(defining, first.end_line)
@@ -232,7 +233,8 @@ def _units(text: str, code: CodeNames) -> tuple[_Unit, ...]:
     for place, first in enumerate(order):
         last = order[place + 1] if place + 1 < len(order) else len(lines)
         piece = text[offsets[first] : min(offsets[last], len(text))]
-        passages = [chunk.moved(offsets[first], first) for chunk in without_blank_lines(piece, window_chunks(piece))]
+        chunks = without_blank_lines(piece, window_chunks(piece))
+        passages = [chunk.moved(offsets[first], first) for chunk in chunks]
         if passages:
             depth, is_function, names = begins[first]
             units.append(_Unit(passages, names, len(piece), depth, is_function))

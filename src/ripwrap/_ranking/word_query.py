@@ -439,7 +439,8 @@ def _word_weights(long: LongText) -> dict[str, float]:
     for word in [word for word in short if word not in fillers] or short:
         weight = 1 + math.log(min(counts[word], 8)) + 1.5 * (word in in_title) + 0.5 * (word in ticked)
         short_word = len(word) < _MIN_STEM_CHARS and word not in in_title and not is_unspaced(word)
-        weights[word] = weight * (0.3 if short_word or word.isdecimal() else 1)
+        tells_little = short_word or word.isdecimal()
+        weights[word] = weight * (0.3 if tells_little else 1)
     return weights
 
 

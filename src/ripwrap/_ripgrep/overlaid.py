@@ -404,7 +404,8 @@ def _blocks(
             continue
         if line.startswith(b'{"type":"begin"'):
             path, lines = name_of(numbered[1].decode()), []
-            spelled = json.dumps(to_envelope(os.fsencode(path)), ensure_ascii=False, separators=(",", ":")).encode()
+            envelope = to_envelope(os.fsencode(path))
+            spelled = json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()
         lines.append(line[: numbered.start()] + b'"path":' + spelled + line[numbered.end() :])
         if line.startswith(b'{"type":"end"'):
             yield path, b"".join(lines)

@@ -103,7 +103,8 @@ class PageCollector:
     @property
     def dropped(self) -> Mapping[str, int]:
         """Map each path, in order, to the number of its records that are too long; their matches are not counted."""
-        return dict(sorted(self._framer.dropped.items(), key=lambda one: path_order(os.fsencode(one[0]))))
+        dropped = self._framer.dropped
+        return dict(sorted(dropped.items(), key=lambda one: path_order(os.fsencode(one[0]))))
 
     @property
     def dropped_records(self) -> int:

@@ -27,7 +27,8 @@ async def plan(query: Query, run: Runner, seconds: float | None) -> Plan:
     """Return the runs of rg that a query needs; the query itself if it searches the files on the disk."""
     if query.place is not None:
         left = countdown(seconds)
-        return await _Joined(await query.place.plan(replace(query, place=None), run, seconds), run, left).plan()
+        made = await query.place.plan(replace(query, place=None), run, seconds)
+        return await _Joined(made, run, left).plan()
     if query.once and (nested := query.nested):
         # First the nested paths, because rg searches a file that is named past its first NUL (rg-facts 20).
         outer = tuple(path for path in dict.fromkeys(query.paths) if path not in nested)

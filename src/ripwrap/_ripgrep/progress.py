@@ -54,7 +54,8 @@ def count_json(lines: bytes) -> Counts:
     It looks for keys with their quotes, such as `{"type":"match"`. A text cannot contain these bytes, because JSON
     escapes quotes in texts.
     """
-    return lines.count(b'{"type":"begin"'), lines.count(b'{"type":"match"'), sum(map(int, _SEARCHED.findall(lines)))
+    searched = sum(map(int, _SEARCHED.findall(lines)))
+    return lines.count(b'{"type":"begin"'), lines.count(b'{"type":"match"'), searched
 
 
 def count_paths(paths: bytes) -> Counts:

@@ -102,7 +102,8 @@ class Query:
         """
         if self.mode == "files-with-matches" and not self.options.get("invert_match") and may_use_pcre2(self.options):
             return False
-        return (self.mode in ("files-with-matches", "files-without-match")) and not self.options.get("multiline")
+        listing = self.mode in ("files-with-matches", "files-without-match")
+        return listing and not self.options.get("multiline")
 
     @property
     def counts(self) -> bool:

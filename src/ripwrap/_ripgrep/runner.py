@@ -282,7 +282,8 @@ class BlockingRunner(_RgRunner):
     async def _run(
         self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan, meter: Meter | None
     ) -> tuple[C, Exit, bool]:
-        made = BlockingRuns(plan, binary, seconds, time.monotonic(), ordered=step.query.streamed)
+        begun = time.monotonic()
+        made = BlockingRuns(plan, binary, seconds, begun, ordered=step.query.streamed)
         with made as runs, ExitStack() as slots:
             if plan.parts and not slots.enter_context(SLOTS.held(seconds)):
                 return step.collector(), runs.end(step.query), True

@@ -91,7 +91,8 @@ async def _feed(answer: Answer[T], chunk: bytes) -> Iterator[T]:
     items = answer.feed(chunk)
     if not is_large:
         return items
-    return itertools.chain(await in_thread(lambda: list(itertools.islice(items, 1))), items)
+    first = await in_thread(lambda: list(itertools.islice(items, 1)))
+    return itertools.chain(first, items)
 
 
 def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:

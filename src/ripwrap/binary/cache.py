@@ -145,7 +145,8 @@ def why_writable(path: Path) -> str:
 
 def write_record(rg: Path, sha256: str) -> None:
     """Write the record of a new rg for `damage()`: its size, and the hash of its archive."""
-    (rg.parent / RECORD).write_text(json.dumps({"size": rg.stat().st_size, "sha256": sha256}))
+    about = {"size": rg.stat().st_size, "sha256": sha256}
+    (rg.parent / RECORD).write_text(json.dumps(about))
 
 
 VARIABLES = tuple(f"RIPWRAP_{name}" for name in ("RG", "CACHE_DIR", "OFFLINE", "MIRROR", "VERSION", "SHA256"))

@@ -164,7 +164,8 @@ def run(arguments: list[str] | None = None) -> int:
         complain("stdout is closed, so no results can be printed; send stdout to a file or a pipe")
         return FAILED
     try:
-        code = execute(sys.argv[1:] if arguments is None else arguments)
+        given = sys.argv[1:] if arguments is None else arguments
+        code = execute(given)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe; drop the buffered output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -159,7 +159,8 @@ def _of_command(command: Command, before: Sequence[str], word: str) -> Iterator[
         yield "--help", "Display this message and exit"
     elif arguments := command.parameters[0]:
         named = [other for flag, other in given if not flag]
-        yield from ((one, "") for one in arguments[min(len(named), len(arguments) - 1)].choices if one not in named)
+        choices = arguments[min(len(named), len(arguments) - 1)].choices
+        yield from ((one, "") for one in choices if one not in named)
 
 
 def _values(flag: Parameter | None, typed: str) -> Iterator[Candidate]:

@@ -201,7 +201,8 @@ def grep(
         return result
 
     # A refresh logs the errors itself.
-    return print_grep(lambda: anyio.run(ask), LinePrinter(lines, others, root), as_json=json, errors=not refresh)
+    show = LinePrinter(lines, others, root)
+    return print_grep(lambda: anyio.run(ask), show, as_json=json, errors=not refresh)
 
 
 def _why_slow(result: GrepResult) -> str:

@@ -225,7 +225,8 @@ class LinePrinter(PathPrinter):
         start, end = self._trimmed(raw, start, end)
         if self._flags.max_columns and end - start > self._flags.max_columns:
             return self._omitted(message) + self._term
-        ending = self._end_of(raw[start:end])
+        line = raw[start:end]
+        ending = self._end_of(line)
         end -= len(ending)
         if self.colored:
             pieces = list[bytes]()

@@ -76,7 +76,8 @@ def scan(
     several, given = placed(place, history, paths, options)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:
-        hits = old.new(sync.scan(known, cwd=cwd, paths=several, overlaps=overlaps, rg=rg, **given))
+        found = sync.scan(known, cwd=cwd, paths=several, overlaps=overlaps, rg=rg, **given)
+        hits = old.new(found)
         if write_baseline is not None:
             Baseline.of(hits).write(write_baseline)
             return FAILED if warned.any else FOUND

@@ -121,7 +121,8 @@ def index_folder(root: Path, location: IndexLocation) -> Path:
     if reason := cache.why_untrusted(folder):
         wrong = f"could not use the cache {shown(str(folder))} for an index: {reason}"
         raise RipwrapError(HintedText(wrong, "; pass ", Hint("location")))
-    return folder / "index" / hashlib.blake2b(os.fsencode(key_of(root)), digest_size=16).hexdigest()
+    name = hashlib.blake2b(os.fsencode(key_of(root)), digest_size=16).hexdigest()
+    return folder / "index" / name
 
 
 DEFAULT_LIMIT = 10
@@ -490,7 +491,8 @@ class BaseIndex:
             return await run_grep(run, request)
         max_age = check_max_age(max_age)
         required = required_literals(request.query.patterns, request.options)
-        return await run_grep(run, request.within(await self._candidates(run, required, max_age, refresh=refresh)))
+        candidates = await self._candidates(run, required, max_age, refresh=refresh)
+        return await run_grep(run, request.within(candidates))
 
     async def _candidates(
         self, run: Runner, required: Required | None, max_age: float | None, *, refresh: bool

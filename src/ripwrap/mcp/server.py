@@ -449,7 +449,8 @@ async def _forget(context: ServerContext, _: types.NotificationParams) -> None:
 async def _call(context: ServerContext, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
     tools = definitions()
     try:
-        tool = find_tool(call.name, [tools[name] for name in context.lifespan_context.offer.tools], call.arguments)
+        offered = [tools[name] for name in context.lifespan_context.offer.tools]
+        tool = find_tool(call.name, offered, call.arguments)
     except ValueError as error:
         raise MCPError(types.INVALID_PARAMS, shown(str(error), lines=True)) from None
     try:

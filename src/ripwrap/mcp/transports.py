@@ -420,7 +420,8 @@ async def _serve_http(app: Gate, listening: socket.socket) -> list[signal.Signal
     import uvicorn
 
     # Without the timeout, an open stream would delay the shutdown for ever.
-    web = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    web = uvicorn.Server(config)
     received: list[signal.Signals] = []
 
     def end() -> None:

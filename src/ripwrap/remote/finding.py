@@ -104,7 +104,8 @@ def returncode(code: int) -> int | None:
         return code - ENDED
     if 128 + SIGNALLED < code <= MAX_SIGNALLED + SIGNALLED:
         return 128 + SIGNALLED - code
-    return {other: code for code, other in OTHERS.items()}.get(code, UNKNOWN if code == UNKNOWN else None)
+    others = {other: code for code, other in OTHERS.items()}
+    return others.get(code, UNKNOWN if code == UNKNOWN else None)
 
 
 SLOT = "remote-$(uname -s)-$(uname -m)"

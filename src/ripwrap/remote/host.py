@@ -289,7 +289,8 @@ class Host(ABC):
     def _ask(self, named: str | None, timeout: float | None) -> tuple[Platform, list[RemoteRg]]:
         """Ask the host for its platform and rgs; wait at most `timeout` seconds, or `FIND_SECONDS` if it is `None`."""
         argv = self.script_line(FIND, () if named is None else (named,))
-        return self._parse(parse_answer, self._run(argv, FIND_SECONDS if timeout is None else timeout, timeout), argv)
+        fields = self._run(argv, FIND_SECONDS if timeout is None else timeout, timeout)
+        return self._parse(parse_answer, fields, argv)
 
     def _parse(self, parse: Callable[[Sequence[str]], T], fields: Sequence[str], argv: tuple[str, ...]) -> T:
         try:

@@ -281,8 +281,10 @@ class CheckedInfo(tarfile.TarInfo):
 def dictionary_size(file: Input, info: zipfile.ZipInfo) -> int:
     """Return the size of the memory to unpack an LZMA member of a zip (APPNOTE.TXT 4.4.7 and 5.8); 0 if it is cut."""
     file.seek(info.header_offset + 26)
-    file.seek(sum(struct.unpack("<2H", file.read(4).ljust(4, b"\0"))), io.SEEK_CUR)
-    return int.from_bytes(file.read(9)[5:], "little")
+    sizes = file.read(4)
+    file.seek(sum(struct.unpack("<2H", sizes.ljust(4, b"\0"))), io.SEEK_CUR)
+    properties = file.read(9)
+    return int.from_bytes(properties[5:], "little")
 
 
 def compression(file: Input) -> str:

@@ -63,7 +63,8 @@ def files_matching(
         names = (Hint("all_of"), ", ", Hint("any_of"), " or ", Hint("none_of"))
         raise ValueError(HintedText("no pattern given; pass ", *names))
     unsorted = without_options(options, ("sort", "sortr"))
-    query = placed_search("files_matching()", (*every, *some, *none), cwd, paths, unsorted, arguments=ARGUMENTS)
+    patterns = (*every, *some, *none)
+    query = placed_search("files_matching()", patterns, cwd, paths, unsorted, arguments=ARGUMENTS)
     conditions = [Condition((one,), matching=True) for one in sorted(every, key=lambda one: commonness(options, one))]
     conditions += [Condition(some, matching=True)] if some else []
     conditions += [Condition(none, matching=False)] if none else []

@@ -51,9 +51,8 @@ def coverage(
 
     Raises what `files()` raises.
     """
-    return run_blocking(
-        run_coverage(BlockingRunner(rg), coverage_request(cwd, paths, options, timeout), must_exist=True)
-    )
+    request = coverage_request(cwd, paths, options, timeout)
+    return run_blocking(run_coverage(BlockingRunner(rg), request, must_exist=True))
 
 
 @named_paths

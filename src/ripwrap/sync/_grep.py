@@ -97,4 +97,5 @@ def grep(
     )  # fmt: skip
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
-    return run_blocking(run_grep(BlockingRunner(rg, meter=meter), request, ended=None if meter is None else meter.end))
+    runner = BlockingRunner(rg, meter=meter)
+    return run_blocking(run_grep(runner, request, ended=None if meter is None else meter.end))

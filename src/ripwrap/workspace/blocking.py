@@ -266,7 +266,8 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
 
         If there is no rg, or it does not run, Python code lists the same files, and `engine` is `python`.
         """
-        return run_blocking(run_ls(self._tools.begin(), parse_arguments(LsArguments, {"path": path, **options})))
+        arguments = parse_arguments(LsArguments, {"path": path, **options})
+        return run_blocking(run_ls(self._tools.begin(), arguments))
 
     def tree(
         self,
@@ -304,7 +305,8 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
 
     def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
         """Return the answer of `tree()` as a `ListResult`; raise the errors of `grep_content_result()`."""
-        return run_blocking(run_tree(self._tools.begin(), parse_arguments(TreeArguments, {"path": path, **options})))
+        arguments = parse_arguments(TreeArguments, {"path": path, **options})
+        return run_blocking(run_tree(self._tools.begin(), arguments))
 
 
 class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
@@ -530,9 +532,8 @@ class HistoryMethods(ToolMethods, offers=(HISTORY,)):
 
     def history_result(self, path: str = ".", **options: Unpack[HistoryOptions]) -> HistoryResult:
         """Return the answer of `history()` as a `HistoryResult`; raise the errors of `grep_content_result()`."""
-        return run_blocking(
-            run_history(self._tools.begin(), parse_arguments(HistoryArguments, {"path": path, **options}))
-        )
+        arguments = parse_arguments(HistoryArguments, {"path": path, **options})
+        return run_blocking(run_history(self._tools.begin(), arguments))
 
 
 class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEALTH_CHECK)):

@@ -122,7 +122,8 @@ async def ask_close_symbols(run: Runner, scope: Scope, options: FileOptions, nam
     close = await run.call(lambda: _library()[0](wanted, [*spelled]), seconds=seconds)
     best = max((score for _, score in close), default=0.0)
     near = sorted((one for one in close if one[1] > best - _MAX_BEHIND), key=lambda one: -one[1])
-    return _question([one for folded, _ in near for one in spelled[folded]][:_MAX_PROPOSED])
+    proposed = [one for folded, _ in near for one in spelled[folded]][:_MAX_PROPOSED]
+    return _question(proposed)
 
 
 def by_age(cwd: str, paths: Sequence[str]) -> list[str]:
@@ -199,7 +200,8 @@ def _closest(
 
 def _stem(path: str) -> str:
     """Return the name of a path as names are compared: without suffix, case and separators of words."""
-    return os.path.splitext(os.path.basename(path))[0].casefold().replace("_", "").replace("-", "").replace(" ", "")
+    name = os.path.splitext(os.path.basename(path))[0]
+    return name.casefold().replace("_", "").replace("-", "").replace(" ", "")
 
 
 HasName = Callable[[str], Awaitable[bool]]

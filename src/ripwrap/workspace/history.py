@@ -491,4 +491,5 @@ class HistoryMethods(ToolMethods, offers=(HISTORY,)):
 
     async def history_result(self, path: str = ".", **options: Unpack[HistoryOptions]) -> HistoryResult:
         """Return the answer of `history()` as a `HistoryResult`; raise the errors of `grep_content_result()`."""
-        return await run_history(self._tools.begin(), parse_arguments(HistoryArguments, {"path": path, **options}))
+        arguments = parse_arguments(HistoryArguments, {"path": path, **options})
+        return await run_history(self._tools.begin(), arguments)

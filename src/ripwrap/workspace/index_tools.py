@@ -317,7 +317,8 @@ class Indexes:
         return IndexHealthResult(**self._common(message), roots=tuple(roots))
 
     def _common(self, message: str) -> dict[str, Any]:
-        return {"root": as_utf8(self._settings.sandbox.locate(".").cwd), "path": ".", "message": message}
+        location = self._settings.sandbox.locate(".")
+        return {"root": as_utf8(location.cwd), "path": ".", "message": message}
 
 
 def check_index_options(

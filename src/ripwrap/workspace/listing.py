@@ -676,7 +676,8 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
 
         If there is no rg, or it does not run, Python code lists the same files, and `engine` is `python`.
         """
-        return await run_ls(self._tools.begin(), parse_arguments(LsArguments, {"path": path, **options}))
+        arguments = parse_arguments(LsArguments, {"path": path, **options})
+        return await run_ls(self._tools.begin(), arguments)
 
     async def tree(
         self,
@@ -714,4 +715,5 @@ class ListingMethods(ToolMethods, offers=(LS, TREE)):
 
     async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
         """Return the answer of `tree()` as a `ListResult`; raise the errors of `grep_content_result()`."""
-        return await run_tree(self._tools.begin(), parse_arguments(TreeArguments, {"path": path, **options}))
+        arguments = parse_arguments(TreeArguments, {"path": path, **options})
+        return await run_tree(self._tools.begin(), arguments)

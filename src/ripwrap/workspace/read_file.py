@@ -390,7 +390,8 @@ def _read_lines(settings: Settings, location: RootLocation, given: Sequence[Line
     with open_text(settings, location, "read_file") as (text, encoding, redactor):
         start, ranges = text.tell(), [*given]
         if tail:
-            ranges = _merged([*given, LineRange(max(skip_lines(text, sys.maxsize, deadline) - tail + 1, 1), None)])
+            last = skip_lines(text, sys.maxsize, deadline)
+            ranges = _merged([*given, LineRange(max(last - tail + 1, 1), None)])
             text.seek(start)
         lines, total = _read_text(text, settings, redactor, ranges, deadline)
     return _LinesRead(lines, total, encoding, ranges)
@@ -567,7 +568,8 @@ def outermost(sections: Sequence[Section], max_chars: int) -> list[Section]:
     levels = list(levels_of(sections))
     for level, size in zip(levels, sizes, strict=True):
         by_level[level] = by_level.get(level, 0) + size
-    depth = bisect_right(list(accumulate(by_level[level] for level in range(len(by_level)))), max_chars)
+    totals = list(accumulate(by_level[level] for level in range(len(by_level))))
+    depth = bisect_right(totals, max_chars)
     if depth:
         return [section for section, level in zip(sections, levels, strict=True) if level < depth]
     outer = [(section, size) for section, level, size in zip(sections, levels, sizes, strict=True) if not level]

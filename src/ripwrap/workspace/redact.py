@@ -179,7 +179,8 @@ class KeyScanner:
             marker = self._find(_END, line)
             self.inside = marker is None and self._find(_BEGIN, line) is None and self._is_inside(line)
             if self.inside or marker is not None:
-                yield start, (end if marker is None else marker.end())
+                at = end if marker is None else marker.end()
+                yield start, at
         while begin := self._find(_BEGIN, line, at):
             marker = self._find(_END, line, begin.end())
             at = end if marker is None else marker.end()

@@ -44,7 +44,8 @@ def shown_values(value: Any, show: Callable[..., str] = shown) -> Any:
 
 def first_entries(values: Values, names: Iterable[str], count: int) -> Values:
     """Return values with only the first `count` entries of the lists and maps that have these names."""
-    return values | {name: _first(values[name], count) for name in names if name in values}
+    few = {name: _first(values[name], count) for name in names if name in values}
+    return values | few
 
 
 def _first(entries: Any, count: int) -> Any:

@@ -53,7 +53,8 @@ def locate_in_revision(
         )
     failed: Exception | None = None
     for root, relative in sandbox.candidates(path, in_revision=True):
-        tree = RevisionTree(root, rev, _repository_below(root, relative), (*sandbox.roots, *repositories))
+        below = _repository_below(root, relative)
+        tree = RevisionTree(root, rev, below, (*sandbox.roots, *repositories))
         try:
             with CANCELLED.get().child(), closing(tree.source((relative,), timeout)) as source:
                 commit, kind, detail = source.find()
@@ -127,7 +128,8 @@ def locate_member(sandbox: Sandbox, path: str, timeout: float | None) -> tuple[R
 
     at = path.find(SEPARATOR)
     outer = sandbox.locate(path[:at])
-    kinds = [kind for kind in map(member_format, (outer.paths[0], *path.split(SEPARATOR)[1:-1])) if kind]
+    parts = path.split(SEPARATOR)
+    kinds = [kind for kind in map(member_format, (outer.paths[0], *parts[1:-1])) if kind]
     if not outer.is_file or member_format(outer.paths[0]) is None:
         raise MissingPathError(f"{shown_path(path)} is not in an archive or document; ls lists the files")
     for kind in kinds:
@@ -203,7 +205,8 @@ class ItemFilter:
 
 def _plain(member: str) -> str:
     """Return the path of an archive's member for comparison with globs: without a leading slash."""
-    return os.sep.join(part for part in member.replace("\\", "/").split("/") if part not in ("", os.curdir))
+    parts = member.replace("\\", "/").split("/")
+    return os.sep.join(part for part in parts if part not in ("", os.curdir))
 
 
 def _collapsed(member: str) -> str:

@@ -178,7 +178,8 @@ class Sandbox:
             where = "roots; call the tool once for each root"
             where = where if found[0].revision is None else "repositories; call the tool once for each repository"
             raise ValueError(f"{names} are in different {where}")
-        plain = {path: PurePath(path) for one in found for path in one.paths}
+        every = [path for one in found for path in one.paths]
+        plain = {path: PurePath(path) for path in every}
         outer = [path for path in plain if not any(one in plain[path].parents for one in plain.values())]
         first = next(one for one in found if one.paths[0] == outer[0])
         return replace(first, paths=tuple(outer), lines=first.lines if len(outer) == 1 else None)

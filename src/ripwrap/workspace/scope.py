@@ -79,7 +79,8 @@ def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
         point = PurePath(ESCAPED_BYTE.sub(lambda octal: chr(int(octal[1], 8)), fields[4]))
         if here.is_relative_to(point) and len(point.parts) >= deepest:
             deepest, kind = len(point.parts), right.split(" ")[0]
-    return GuardLimits(16, 10.0, f"a network file system ({kind})") if NETWORK_FILE_SYSTEMS.fullmatch(kind) else None
+    remote = NETWORK_FILE_SYSTEMS.fullmatch(kind)
+    return GuardLimits(16, 10.0, f"a network file system ({kind})") if remote else None
 
 
 def mounted() -> str:

@@ -142,7 +142,8 @@ class CodeWorkers:
     def check(self) -> tuple[str, ...]:
         """Check the pattern and the fix, and return the texts that each match contains; see `Pattern.literals`."""
         try:
-            found = _Checked.model_validate_json(self._request(self.pool.workers[0], None))
+            answer = self._request(self.pool.workers[0], None)
+            found = _Checked.model_validate_json(answer)
         except (UnsearchedError, ValidationError):
             found = _Checked(pattern_error="ast-grep crashes on it, or takes too long; use a simpler pattern")
         if found.pattern_error is not None:

@@ -179,7 +179,8 @@ def parse(text: str, language: str) -> tuple[SgNode, list[tuple[int, int]]]:
         else:
             done = len(text)
         ends_in_comment = comment[1] == done < len(text)  # the comment would go on after the HTML
-        parts.append(text[at : comment[0]] + " " * (done - comment[0]) if ends_in_comment else text[at:done])
+        code = text[at : comment[0]] + " " * (done - comment[0]) if ends_in_comment else text[at:done]
+        parts.append(code)
         at = done
     return SgRoot("".join(parts) if spans else text, language).root(), spans
 

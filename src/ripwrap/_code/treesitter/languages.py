@@ -389,7 +389,8 @@ def _sql_created(node: "Node") -> "Node | str | None":
         around = around.parent
     if not children or children[0].type != "keyword_create" or around is not None:
         return None
-    return next((child for child in children if child.type in {"object_reference", "identifier", "column"}), None)
+    named = (child for child in children if child.type in {"object_reference", "identifier", "column"})
+    return next(named, None)
 
 
 def _make_targets(node: "Node") -> str | None:

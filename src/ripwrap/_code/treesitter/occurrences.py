@@ -333,7 +333,8 @@ class _OccurrenceFinder:
                 continue
             if node.type == "enum_specifier" and all(child.type not in {"class", "struct"} for child in node.children):
                 return ""  # the members of an enumeration of C are names of the scope around it
-            return re.split(r"\.|::", named if isinstance(named, str) else node_text(named))[-1].removeprefix("<< ")
+            name = named if isinstance(named, str) else node_text(named)
+            return re.split(r"\.|::", name)[-1].removeprefix("<< ")
         return ""
 
     def _declared(self, path: Sequence[_Step]) -> tuple[str, bool] | None:
@@ -379,7 +380,8 @@ class _OccurrenceFinder:
     def _scope_of(self, path: Sequence[_Step], at: int, leaf: _Step) -> tuple[str, bool] | None:
         node = path[at].node
         if self._grammar.name == "ruby" and leaf.node.type in {"constant", "instance_variable", "class_variable"}:
-            return self._class_around(path, constructor=False) or "", False
+            around = self._class_around(path, constructor=False)
+            return around or "", False
         if node.type == "assignment_expression" and self._grammar.name != "php":
             return None
         if node.type == "assignment_statement" and self._grammar.name != "lua":

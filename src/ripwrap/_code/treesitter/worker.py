@@ -71,7 +71,8 @@ class CodeReader:
         for (path, text), found in zip(sources, self._ask("outline", sources), strict=True):
             lines = text.split("\n")
             if found is None:
-                yield CodeOutline(Outline(lines, ()), parsed=not is_supported(path, text))
+                failed = is_supported(path, text)
+                yield CodeOutline(Outline(lines, ()), parsed=not failed)
                 continue
             definitions, qualified, literals = found
             outline = Outline(lines, (Definition(*one) for one in definitions), qualified=qualified)

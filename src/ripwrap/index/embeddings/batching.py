@@ -130,7 +130,8 @@ class _Requester:
                 if attempt == self.limits.tries or requested > self.limits.max_pause:
                     raise _exhausted_error(error, attempt, self.limits) from error
                 jitter = random.uniform(1, 1.5)  # noqa: S311 - no secret
-                pause = max(requested, min(self.limits.pause * 2.0 ** (attempt - 1) * jitter, self.limits.max_pause))
+                backoff = self.limits.pause * 2.0 ** (attempt - 1) * jitter
+                pause = max(requested, min(backoff, self.limits.max_pause))
                 if error.status == 429 or requested:
                     self._pace.hold(pause)  # the provider asks all workers to wait
                 else:

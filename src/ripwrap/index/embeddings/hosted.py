@@ -102,7 +102,8 @@ class Hosted:
                 raise self._make_error(changed, "setup")
             if provider is not None:
                 await stack.enter_async_context(provider)
-            return (await import_module("pydantic_ai").Embedder(model).embed(texts, input_type=kind)).embeddings
+            answer = await import_module("pydantic_ai").Embedder(model).embed(texts, input_type=kind)
+            return answer.embeddings
 
     def _make_model(self, client: Any = None) -> tuple[Any, Any]:
         """Make the objects of pydantic-ai for the provider and the model, as the environment configures them now."""
@@ -208,7 +209,8 @@ def ollama_url() -> str:
     host, means this machine. `/v1` is added if it is missing.
     """
     named = os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or OLLAMA_URL
-    parts = urlsplit(named if "://" in named else f"http://{named}")
+    url = named if "://" in named else f"http://{named}"
+    parts = urlsplit(url)
     host = re.sub(r"(^|@)(0\.0\.0\.0|\[::\]|::)?(?=:\d*$|$)", r"\g<1>127.0.0.1", parts.netloc.rstrip(":"))
     if parts.scheme == "http" and not re.search(r":\d+$", host):
         host += ":11434"

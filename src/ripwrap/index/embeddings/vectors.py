@@ -80,7 +80,8 @@ def unpack(blobs: Sequence[bytes], dimension: int) -> Halves:
     for number, blob in enumerate(blobs):
         if len(blob) != 2 * dimension:
             raise ValueError(f"vector {number} has {len(blob)} bytes instead of {2 * dimension}; rebuild the index")
-    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), dimension).astype(np.float16, copy=False)
+    found = np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), dimension)
+    return found.astype(np.float16, copy=False)
 
 
 def widen(rows: npt.NDArray[Any]) -> Matrix:

@@ -355,7 +355,8 @@ def read_versions(database: Connection) -> dict[str, str] | None:
     if found is None or found[0] != _TABLES[0]:
         return {}
     statement = f"SELECT key, value FROM meta WHERE key <> ? AND NOT {IS_SENT}"  # noqa: S608 - a constant
-    return {own_text(key): own_text(value) for key, value in database.execute(statement, (MARK_KEY,)).fetchall()}
+    rows = database.execute(statement, (MARK_KEY,)).fetchall()
+    return {own_text(key): own_text(value) for key, value in rows}
 
 
 def is_empty(database: Connection) -> bool:
@@ -371,7 +372,8 @@ def mark_of(database: Connection) -> str:
 
 def shape_of(database: Connection) -> "frozenset[tuple[object, ...]]":
     """Return the schema of a database: tables (SQLite's own included), indexes, triggers and views."""
-    return frozenset(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100").fetchall())
+    rows = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100")
+    return frozenset(rows.fetchall())
 
 
 @functools.cache

@@ -394,7 +394,8 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
             raise
         number = _errno_of(error)
         if "LockBusy" in str(error):
-            raise RipwrapError(f"another process is using the index {shown(str(folder))}; try again") from error
+            busy = f"another process is using the index {shown(str(folder))}; try again"
+            raise RipwrapError(busy) from error
         if number in _FULL | _NO_ACCESS | _TRANSIENT:
             raise _unwritable_error(folder, number, os.strerror(number)) from error
         if is_panic:
