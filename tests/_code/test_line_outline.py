@@ -118,6 +118,7 @@ def test_guesses_in_other_languages_are_mostly_those_of_the_parser(name: str, re
         ("a.ex", "defmodule Shop do\n  defp add(a) do\n    a\n  end\nend\n", [
             ("Shop", CLASS, 0, 4, -1), ("add", FUNCTION, 1, 3, 0)]),
         ("a.py", "def f():\n    pass\nendpoint = 1\n", [("f", FUNCTION, 0, 1, -1)]),
+        ("a.py", "class A:\n    a = 1\nclass B:\n    b = 1\n", [("A", CLASS, 0, 1, -1), ("B", CLASS, 2, 3, -1)]),
         ("Makefile", "define function name\n", []),
         ("README", "type of thing\nclass of 1999\n", []),
         ("a.md", "class A\n", []),

@@ -7,6 +7,7 @@ defines, such as `outline()`, needs the parser.
 
 import re
 import string
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
@@ -27,6 +28,8 @@ DEFINITION_START = (
     rf"(?:(?P<type>{_TYPE})|def|defp|defmacro|function|func|fun|fn|sub|macro_rules!)[ \t*]++"
 )
 """Pattern of the beginning of a definition that a keyword begins, up to its name."""
+LEAD = r"[ \t]*(?:@|//|/?\*|#)"
+"""Pattern of the beginning of a decorator, an attribute or a comment above a definition."""
 
 _WITH_KEYWORD = re.compile(
     # the receiver in Go, and the names around it in Ruby, Lua and C++, stand before the name
@@ -48,7 +51,7 @@ _ASSIGNED = re.compile(  # JavaScript's functions without a name of their own
     r"(?:async[ \t]*+)?(?:function\b|(?:\([^()\n]{0,200}+\)|[\w$]++)[^(){};=\n]{0,60}+=>)",
     re.MULTILINE,
 )
-_ABOVE = re.compile(r"[ \t]*(?:@|//|/?\*|#|--)")
+_ABOVE = re.compile(rf"{LEAD}|[ \t]*--")
 _MAX_ABOVE = 8
 _GOES_ON = re.compile(r"[{)\]}]|end\b|[\w ]+:\s*$")
 _CLOSES = re.compile(r"\}|end\b")
@@ -117,24 +120,26 @@ def _with_braces(text: str, language: str | None) -> Iterator[tuple[int, str, st
 
 def _with_extents(starts: Sequence[_Start], lines: Sequence[str]) -> list[Definition]:
     definitions: list[Definition] = []
-    inside: list[tuple[int, int]] = []  # the indentation and the number of each definition around the line
+    inside: list[tuple[int, int]] = []  # of each definition around the line: indentation, ever more, and number
     deepest = max((_indent(lines[start.row]) for start in starts), default=0)
     begun = iter([*starts, _Start(len(lines), "", "")])
     coming = next(begun)
+
+    def close(kept: int, last: int) -> None:
+        for _, number in inside[kept:]:
+            definitions[number] = definitions[number]._replace(last=last)
+        del inside[kept:]
+
     for row in [row for row, line in enumerate(lines) if line[: deepest + 1].strip()]:
-        indent = _indent(lines[row])
-        code = lines[row][indent:]
+        code = lines[row][(indent := _indent(lines[row])) :]
         if code[0] == "#":
             continue
         ends = row == coming.row or not _GOES_ON.match(code)
-        if inside and (indent < inside[-1][0] or (indent == inside[-1][0] and ends)):
-            last = _code_before(lines, row)
-            while inside and (indent < inside[-1][0] or (indent == inside[-1][0] and ends)):
-                _, number = inside.pop()
-                definitions[number] = definitions[number]._replace(last=last)
+        kept = bisect_left(inside, (indent if ends else indent + 1, 0))
+        if kept < len(inside):
+            close(kept, _code_before(lines, row))
         if inside and indent == inside[-1][0] and _CLOSES.match(code):
-            _, number = inside.pop()
-            definitions[number] = definitions[number]._replace(last=row)
+            close(len(inside) - 1, row)
         if row == coming.row:
             first = row
             while first and row - first < _MAX_ABOVE and _ABOVE.match(lines[first - 1]):
@@ -142,9 +147,7 @@ def _with_extents(starts: Sequence[_Start], lines: Sequence[str]) -> list[Defini
             definitions.append(Definition(coming.name, coming.kind, first, row, row, inside[-1][1] if inside else -1))
             inside.append((indent, len(definitions) - 1))
             coming = next(begun)
-    last = _code_before(lines, len(lines))
-    for _, number in inside:
-        definitions[number] = definitions[number]._replace(last=last)
+    close(0, _code_before(lines, len(lines)))
     return definitions
 
 
@@ -154,7 +157,6 @@ def _indent(line: str) -> int:
 
 def _code_before(lines: Sequence[str], row: int) -> int:
     """Return the row of the last line before `row` that is neither blank nor a comment of `#`."""
-    row -= 1
-    while row > 0 and lines[row].lstrip()[:1] in ("", "#"):
+    while row > 1 and lines[row - 1].lstrip()[:1] in ("", "#"):
         row -= 1
-    return row
+    return row - 1

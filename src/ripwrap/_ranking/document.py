@@ -85,8 +85,8 @@ def _read(sources: Collection[SourceText], seconds: float) -> None:
     found = {key: _KNOWN.get(key) for key in keys}
     new = {key: source for key, source in zip(keys, sources, strict=True) if found[key] is None}
     asked = [Source(source.path, source.text) for source in new.values()]
-    read = shared_reader().names_of(asked, seconds) if is_available() else repeat(None)
-    for (key, source), code in zip(new.items(), read, strict=False):
+    read = shared_reader().names_of(asked, seconds) if is_available() else repeat(None, len(asked))
+    for (key, source), code in zip(new.items(), read, strict=True):
         found[key] = code or guess_code(source.path, source.text)
         if code is not None and len(source.text) <= _MAX_KNOWN_CHARS:
             if len(_KNOWN) >= _MAX_KNOWN:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from ripwrap._code.line_outline import DEFINITION_START, named_lines
+from ripwrap._code.line_outline import DEFINITION_START, LEAD, named_lines
 from ripwrap._code.outline import names_between
 from ripwrap._code.treesitter.outline import SyntaxOutline
 from ripwrap._code.treesitter.parser import MAX_LINE_CHARS, PARSE_TIMEOUT, load_grammars, parse_outline
@@ -27,9 +27,7 @@ quality of the ranking (NDCG@10) differs by at most .007.
 _MIN_CHUNK_CHARS = 300
 """Minimum number of characters of a chunk that is cut after a blank line."""
 
-_DEFINITION_START = re.compile(
-    rf"(?:[ \t]*(?:@|//|/?\*|#)[^\n]*\n){{0,8}}{DEFINITION_START}"  # with decorators, attributes and comments above
-)
+_DEFINITION_START = re.compile(rf"(?:{LEAD}[^\n]*\n){{0,8}}{DEFINITION_START}")
 
 
 class Chunk(NamedTuple):
